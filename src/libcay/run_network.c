@@ -17,6 +17,7 @@
 #include "foundation/base/buf.h"
 #include "foundation/base/str.h"
 #include "domain/network/policy_text.h"
+#include "engines/network/network_limits.h"
 #include "foundation/sys/fd.h"
 #include "foundation/sys/unix_socket.h"
 #include "libcay/run_priv.h"
@@ -187,6 +188,7 @@ int cay_run_network_attach(struct cay_run *run, struct cay_error *err)
                 return cay_fail(err, CAY_UNAVAILABLE, "the sandbox's network did not hand over its sockets");
         }
         cay_str_copy(req.box.id, sizeof(req.box.id), run->result.id);
+        req.box.limits = cay_network_limits(&run->o.spec.limits);
         fds[count++] = n->policy_fd;
         n->add.on_answer = on_added;
         engine_link_ask(&n->link, &n->add, &req, fds, count); /* copies them */

@@ -113,11 +113,11 @@ struct cay_engine_ops {
         void (*thaw)(struct cay_engine *e, const char *id, struct cay_job *job);
         void (*stats)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
         /*
-         * New sockets for a box that was made with spec.egress: they arrive at box->network_fd, as with create, and take the place of those
-         * before. NULL without CAY_ENGINE_CAN_EGRESS.
+         * The network of a box that is there, also of one that was made without (spec.egress): from now on for these destinations. has_sockets:
+         * whoever has its sockets keeps them; else new ones arrive at box->network_fd, as with create. NULL without CAY_ENGINE_CAN_EGRESS.
          */
         void (*network)(struct cay_engine *e, struct cay_engine_box *box, enum cay_spec_egress egress,
-                        struct cay_job *job);
+                        bool has_sockets, struct cay_job *job);
         /*
          * Ends everything in it and removes it; box->stats holds the last figures. An absent id is success.
          */

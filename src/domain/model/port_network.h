@@ -11,6 +11,7 @@
 
 #include "foundation/base/id.h"
 #include "foundation/base/job.h"
+#include "domain/model/limits.h"
 
 #define CAY_NETWORK_LOG_MAX 500u /* entries that are kept of each sandbox */
 
@@ -40,9 +41,15 @@ struct cay_network_broker;
 
 /* What is passed by pointer lives until the job is finished, unless it is said to be copied. */
 struct cay_network_ops {
-        /* fd: where the sockets of the box have arrived (cay_engine_box.network_fd); taken. policy: copied. CAY_EXISTS: it is there already. */
+        /*
+         * fd: where the sockets of the box have arrived (cay_engine_box.network_fd); taken. policy, and of the limits those of networks: copied.
+         * CAY_EXISTS: it is there already.
+         */
         void (*add_take)(struct cay_network_broker *n, const char *id, int fd, const char *policy,
-                         struct cay_job *job);
+                         const struct cay_limits *limits, struct cay_job *job);
+        /* Of one that is there: connections that are not allowed any more end. Both copied. CAY_NOT_FOUND. */
+        void (*change)(struct cay_network_broker *n, const char *id, const char *policy,
+                       const struct cay_limits *limits, struct cay_job *job);
         void (*drop)(struct cay_network_broker *n, const char *id); /* fine when it is not there */
         bool (*has)(struct cay_network_broker *n, const char *id);
         void (*each)(struct cay_network_broker *n, void (*each)(void *ctx, const char *id), void *ctx);

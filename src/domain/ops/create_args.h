@@ -60,8 +60,8 @@ void cay_op_fill_limits(struct cay_limits *l, const struct cay_config *config, u
         { "engine", CAY_FIELD_TEXT, offsetof(type, m.engine), 0,                                                                 \
           "engine: native, docker or auto (default: the template's, else auto)", .max = 63 },                            \
         { "network", CAY_FIELD_TEXT, offsetof(type, m.network), 0,                                                               \
-          "none (only loopback), list (what allow names), or bridge (all public addresses), if its template or an "             \
-          "administrator allows it", .max = 63 },                                                                                \
+          "none (only loopback), list (what allow names), bridge (all public addresses), or learn (as bridge, then "            \
+          "network_suggest lists the rules), if its template or an administrator allows it", .max = 63 },                        \
         { "network_mode", CAY_FIELD_TEXT, offsetof(type, m.network), 0, "the same as network", .max = 63 },                      \
         { "allow", CAY_FIELD_TEXTS, offsetof(type, m.allow), 0,                                                                  \
           "hosts that it may reach (native): pypi.org, *.example.org:443, 10.1.2.0/24:5432, preset:python",                      \

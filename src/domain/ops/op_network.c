@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "domain/ops/network_use.h"
+#include "domain/ops/network_view.h"
 #include "domain/ops/op.h"
 #include "domain/ops/result_rows.h"
 #include "domain/ops/view.h"
@@ -95,20 +97,16 @@ static struct network *begin(struct cay_op_call *c, void (*on_done)(struct cay_j
         return s;
 }
 
-/* Rules of its own list, of one kind, as they were written: the lines behind "own". */
 static void put_own_rules(struct cay_json *j, const char *key, const char *policy)
 {
-        const char *line = policy ? strstr(policy, "\nown ") : NULL;
-        size_t key_len = strlen(key);
+        cay_auto_free struct cay_network_rules *rules = malloc(sizeof(*rules));
 
+        if (rules)
+                cay_op_network_own_rules(policy, key, rules);
         cay_json_key(j, key);
         cay_json_begin_array(j);
-        for (line = line ? strchr(line + 1, '\n') : NULL; line && line[1]; line = strchr(line + 1, '\n')) {
-                const char *rule = line + 1 + key_len + 1, *end = strchr(line + 1, '\n');
-
-                if (strncmp(line + 1, key, key_len) == 0 && line[1 + key_len] == ' ' && end)
-                        cay_json_string(j, rule, (size_t)(end - rule));
-        }
+        for (unsigned i = 0; rules && i < rules->count; i++)
+                cay_json_text(j, rules->items[i]);
         cay_json_end_array(j);
 }
 
@@ -145,9 +143,9 @@ static void on_got(struct cay_job *job)
         free(s);
 }
 
-static void run_get(struct cay_op_call *c)
+void cay_op_network_answer(struct cay_op_call *c)
 {
-        const struct network_args *a = c->args;
+        const struct network_args *a = c->args; /* the id is the first of all that call this */
         struct cay_viewer viewer = cay_op_viewer(c);
         struct network *s = begin(c, on_got);
 
@@ -207,9 +205,9 @@ static void run_log(struct cay_op_call *c)
         cay_service_network_log(c->world->service, &viewer, a->id, &s->service);
 }
 
-RESULT(result_network, NULL, TEXT("network"), TEXTS("allow"), TEXTS("deny"), NUMBER("up_bytes"),
-       NUMBER("down_bytes"), NUMBER("connections"), NUMBER("connections_all"), NUMBER("refused"),
-       NUMBER("queries"), NUMBER("queries_refused"));
+SHARED_RESULT(cay_result_network, "Network", TEXT("network"), TEXTS("allow"), TEXTS("deny"),
+              NUMBER("up_bytes"), NUMBER("down_bytes"), NUMBER("connections"), NUMBER("connections_all"),
+              NUMBER("refused"), NUMBER("queries"), NUMBER("queries_refused"));
 RESULT(result_entry, "NetworkEntry", NUMBER("number"), TIME("at"), TEXT("kind"), TEXT("verdict"),
        MAYBE("name", TEXT), MAYBE("address", TEXT), NUMBER("port"), MAYBE("rule", TEXT), MAYBE("why", TEXT),
        NUMBER("connection"), NUMBER("up_bytes"), NUMBER("down_bytes"), NUMBER("duration_ms"));
@@ -218,19 +216,18 @@ RESULT(result_log, NULL, LIST("entries", result_entry));
 const struct cay_op cay_op_network_get = {
         .name = "network_get",
         .route = "GET /api/sandboxes/{id}/network",
-        .doc = "The network of a running sandbox: its rules, and what went over it",
+        .doc = "The network of a sandbox: its rules, and what went over it since its last start",
         .scope = CAY_SCOPE_READ,
         .fields = get_fields,
         .args_size = sizeof(struct network_args),
-        .result = &result_network,
+        .result = &cay_result_network,
         .tool = CAY_TOOL("Show a network", "What a sandbox may reach, and how much went over it."),
         .verb = CAY_OP_VERB("network", "id",
-                            "Shows the network of a running sandbox: its rules, and what went over it.\n"
-                            "`cay network log ID` lists what it looked up and connected to.",
-                            "network=network allow=allow deny=deny sent=up_bytes received=down_bytes "
-                            "open_now=connections connections=connections_all refused=refused "
-                            "names_asked_for=queries names_refused=queries_refused"),
-        .run = run_get,
+                            "Shows the network of a sandbox: its rules, and what went over it.\n"
+                            "`cay network log ID` lists what it looked up and connected to,\n"
+                            "`cay network set ID` changes what it may reach.",
+                            CAY_OP_NETWORK_COLUMNS),
+        .run = cay_op_network_answer,
 };
 
 const struct cay_op cay_op_network_log = {

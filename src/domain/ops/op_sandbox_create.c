@@ -183,7 +183,7 @@ static bool choose_able(struct cay_op_call *c, const struct cay_template *t, str
         const char *network = a->network ? a->network : a->allow.count > 0 ? "list" : t ? t->network : "none";
         const char *init = a->init ? a->init : t ? t->init : "cay";
         bool has_way_out = strcmp(network, "none") != 0;
-        unsigned wanted = (cay_op_network_has_rules(&wish) ? CAY_ENGINE_CAN_EGRESS : 0) |
+        unsigned wanted = (cay_op_network_has_rules(t, &wish) ? CAY_ENGINE_CAN_EGRESS : 0) |
                           (has_way_out && a->ports.count > 0 ? CAY_ENGINE_CAN_PORTS : 0) |
                           (a->volumes.count > 0 ? CAY_ENGINE_CAN_VOLUMES : 0) |
                           (strcmp(init, "none") == 0 ? CAY_ENGINE_CAN_NO_INIT : 0);
@@ -245,7 +245,7 @@ static int fill_network(const struct cay_op_call *c, const struct cay_template *
         found = cay_network_find(network);
         if (found < 0)
                 return cay_fail(err, CAY_UNSUPPORTED,
-                                "network: '%.40s' is not there; none, list and bridge are", network);
+                                "network: '%.40s' is not there; none, list, bridge and learn are", network);
         what->network = (enum cay_network)found;
         if (found == CAY_NETWORK_NONE)
                 return 0;
@@ -256,8 +256,9 @@ static int fill_network(const struct cay_op_call *c, const struct cay_template *
                                 network);
         if (!(engine->caps & CAY_ENGINE_CAN_EGRESS)) /* the engine's own network, which knows no rules */
                 return cay_engine_caps_check(engine->name, engine->caps,
-                                             cay_op_network_has_rules(&wish) ? CAY_ENGINE_CAN_EGRESS
-                                                                             : CAY_ENGINE_CAN_NETWORK_BRIDGE,
+                                             cay_op_network_has_rules(t, &wish)
+                                                     ? CAY_ENGINE_CAN_EGRESS
+                                                     : CAY_ENGINE_CAN_NETWORK_BRIDGE,
                                              err);
         if (cay_op_network_policy(t, what->network, &wish, policy, err) < 0)
                 return -1;
@@ -387,6 +388,12 @@ static void make(struct create *s, const struct cay_template *t)
         }
         what.engine = engine.name;
         what.may_skip = limits_to_skip(&a->limits, &engine);
+        if (cay_op_network_limits(is_unbound(a) && cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN) ? NULL
+                                                                                                    : t,
+                                  &what.limits, &err) < 0) {
+                fail(s, &err, NULL);
+                return;
+        }
         cay_op_template_limits(t, &what.limits);
         cay_op_fill_limits(&what.limits, config, engine.holds);
         fill_labels(a, labels, &what);

@@ -24,6 +24,7 @@ static void async_free(struct cay_async *e)
         if (e->box.network_fd >= 0)
                 close(e->box.network_fd);
         free(e->network_log.entries);
+        cay_network_before_free(e->before);
         if (e->spec.rootfs_fd >= 0)
                 close(e->spec.rootfs_fd);
         if (e->spec.workspace_fd >= 0)

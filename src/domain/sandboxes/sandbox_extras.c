@@ -20,6 +20,7 @@ static const char *const network_words[] = {
         [CAY_NETWORK_NONE] = "none",
         [CAY_NETWORK_BRIDGE] = "bridge",
         [CAY_NETWORK_LIST] = "list",
+        [CAY_NETWORK_LEARN] = "learn",
 };
 
 const char *cay_network_word(enum cay_network network)
@@ -147,7 +148,9 @@ int cay_sandbox_check_extras(const struct cay_sandbox *sb, struct cay_error *err
         const struct cay_engine *engine = sb->engine->engine;
         const unsigned wanted =
                 (sb->no_init ? CAY_ENGINE_CAN_NO_INIT : 0) |
-                (sb->policy || sb->network == CAY_NETWORK_LIST ? CAY_ENGINE_CAN_EGRESS : 0) |
+                (sb->policy || sb->network == CAY_NETWORK_LIST || sb->network == CAY_NETWORK_LEARN
+                         ? CAY_ENGINE_CAN_EGRESS
+                         : 0) |
                 (sb->network == CAY_NETWORK_BRIDGE && !sb->policy ? CAY_ENGINE_CAN_NETWORK_BRIDGE : 0) |
                 (sb->box_port_count > 0 ? CAY_ENGINE_CAN_PORTS : 0) |
                 (sb->volume_count > 0 ? CAY_ENGINE_CAN_VOLUMES : 0);

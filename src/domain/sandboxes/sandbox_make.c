@@ -156,8 +156,9 @@ static int check_new(struct cay_service *s, const struct cay_sandbox_new *w, str
                 return cay_fail(err, CAY_INVALID, "template: at most 4,096 bytes");
         if (w->workspace_path != NULL && strlen(w->workspace_path) > 4096)
                 return cay_fail(err, CAY_INVALID, "workspace: at most 4,096 bytes");
-        if ((unsigned)w->network > CAY_NETWORK_LIST)
-                return cay_fail(err, CAY_UNSUPPORTED, "network: there are 'none', 'bridge' and 'list'");
+        if ((unsigned)w->network >= CAY_NETWORK_COUNT)
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "network: there are 'none', 'list', 'bridge' and 'learn'");
         if (w->has_workspace && w->folder.fd < 0 && w->folder.root == 0)
                 return cay_fail(err, CAY_INVALID, "workspace: there is no folder");
         if (cay_sandbox_check_pairs("labels", &w->labels, false, err) < 0 ||
@@ -232,6 +233,8 @@ static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, str
                 return -1;
         sb->limits = w->limits;
         sb->may_skip = w->may_skip;
+        if (cay_sandbox_check_network_limits(sb, err) < 0)
+                return -1;
         sb->has_workspace = w->has_workspace;
         sb->workspace_mode = w->workspace_mode;
         sb->read_only = w->read_only;
@@ -452,6 +455,7 @@ static void on_connected(struct cay_async *e, const struct cay_error *err)
                 undo(sb, &why);
                 return;
         }
+        sb->network_synced = true;
         connected(sb, e->spec.go_on);
 }
 
@@ -513,7 +517,7 @@ static void on_made(struct cay_async *e, const struct cay_error *err)
                 cay_log_warn("files were mended after the machine had stopped: what was written last may be "
                              "missing",
                              "id=%s", sb->id);
-        sb->skipped = e->box.skipped;
+        sb->skipped = e->box.skipped | cay_sandbox_unheld_network(sb);
         sb->watched = e->box.watched & cay_limits_set_mask(&sb->limits);
         cay_sandbox_note_ports(sb, &e->box);
         free(cay_take(sb->box_workspace));

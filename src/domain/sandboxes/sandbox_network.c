@@ -21,15 +21,39 @@ static const char plain[] = "template public\nown public\n";
 
 /* Policies */
 
+/* Engines without it have networks of their own, which know no limits. */
+static bool has_broker(const struct cay_sandbox *sb)
+{
+        return sb->engine->engine != NULL && sb->engine->engine->caps & CAY_ENGINE_CAN_EGRESS;
+}
+
+unsigned cay_sandbox_unheld_network(const struct cay_sandbox *sb)
+{
+        return has_broker(sb) ? 0 : cay_limits_set_mask(&sb->limits) & CAY_LIMIT_MASK_NETWORK;
+}
+
+int cay_sandbox_check_network_limits(const struct cay_sandbox *sb, struct cay_error *err)
+{
+        unsigned unheld = cay_sandbox_unheld_network(sb) & ~sb->may_skip;
+        char list[CAY_LIMIT_LIST_MAX];
+
+        if (unheld == 0)
+                return 0;
+        return cay_fail(err, CAY_UNSUPPORTED,
+                        "limits: the %s engine cannot hold %s: leave them out, or add them to may_skip",
+                        sb->engine->name, cay_limit_mask_text(unheld, list, sizeof(list)));
+}
+
 int cay_sandbox_read_policy(struct cay_sandbox *sb, const char *policy, struct cay_error *err)
 {
-        bool has_own = sb->engine->engine != NULL && sb->engine->engine->caps & CAY_ENGINE_CAN_EGRESS;
         struct cay_policy_pair pair = { 0 };
 
-        if (policy == NULL && sb->network == CAY_NETWORK_BRIDGE && has_own)
+        if (policy == NULL && sb->network == CAY_NETWORK_BRIDGE && has_broker(sb))
                 policy = plain;
-        if (policy == NULL && sb->network == CAY_NETWORK_LIST)
-                return cay_fail(err, CAY_INVALID, "allow: the network 'list' needs rules");
+        if (policy == NULL && (sb->network == CAY_NETWORK_LIST || sb->network == CAY_NETWORK_LEARN))
+                return cay_fail(err, CAY_INVALID, "allow: the network '%s' needs rules",
+                                cay_network_word(sb->network));
+        free(cay_take(sb->policy));
         if (policy == NULL)
                 return 0;
         if (sb->network == CAY_NETWORK_NONE || strlen(policy) > CAY_SERVICE_TEXT_MAX)
@@ -68,7 +92,7 @@ struct cay_async *cay_sandbox_connect_take(struct cay_sandbox *sb, int fd,
         struct cay_async *e = cay_async_new(sb->service, sb, NULL, on_done);
 
         e->local = true;
-        n->ops->add_take(n, sb->id, fd, sb->policy, cay_async_engine(e, CAY_SERVICE_ENGINE_MS));
+        n->ops->add_take(n, sb->id, fd, sb->policy, &sb->limits, cay_async_engine(e, CAY_SERVICE_ENGINE_MS));
         return e;
 }
 
@@ -83,73 +107,32 @@ static void on_again(struct cay_timer *t)
         cay_network_tend(cay_container_of(t, struct cay_service, network_timer));
 }
 
-static void try_again(struct cay_service *s)
+void cay_network_try_again(struct cay_service *s)
 {
         if (s->network_timer.loop == NULL)
                 cay_timer_set(s->loop, &s->network_timer, AGAIN_MS, on_again);
 }
 
-static void note_failed(struct cay_sandbox *sb, const struct cay_error *err)
-{
-        sb->network_asked = false;
-        cay_log_warn("a sandbox has no network at the moment", "id=%s error=%s", sb->id, err->msg);
-        if (err->code != CAY_NOT_FOUND) /* otherwise its box is gone, which is noticed elsewhere */
-                try_again(sb->service);
-}
-
-static void on_connected(struct cay_async *e, const struct cay_error *err)
-{
-        struct cay_sandbox *sb = e->sandbox;
-
-        if (sb == NULL)
-                return;
-        sb->network_asked = false;
-        if (err->code != CAY_OK && err->code != CAY_EXISTS)
-                note_failed(sb, err);
-        else
-                cay_log_info("sandbox has a network again", "id=%s", sb->id);
-}
-
-static void on_sockets(struct cay_async *e, const struct cay_error *err)
-{
-        struct cay_sandbox *sb = e->sandbox;
-
-        if (sb == NULL)
-                return;
-        if (err->code != CAY_OK)
-                note_failed(sb, err);
-        else if (sb->has_box && !cay_sandbox_is_ending(sb))
-                cay_sandbox_connect_take(sb, cay_take_fd(e->box.network_fd), on_connected);
-        else
-                sb->network_asked = false;
-}
-
-static bool lacks_network(const struct cay_sandbox *sb)
+/* The broker does not have it, or was told of it by another process, which may have stored something else since. */
+static bool wants_network(const struct cay_sandbox *sb)
 {
         struct cay_network_broker *n = sb->service->env.network;
 
         return sb->policy != NULL && sb->has_box && !sb->network_asked && !cay_sandbox_is_away(sb) &&
-               !n->ops->has(n, sb->id);
+               (!sb->network_synced || !n->ops->has(n, sb->id));
 }
 
 static void tend_one(struct cay_sandbox *sb)
 {
         enum cay_pending pending = cay_sandbox_pending(sb);
-        struct cay_engine *engine = sb->engine->engine;
-        struct cay_async *e;
-        struct cay_job *job;
+        const struct cay_engine *engine = sb->engine->engine;
 
         if (engine == NULL || engine->ops->network == NULL || cay_sandbox_is_ending(sb))
                 return;
-        if (pending != CAY_PENDING_NONE && pending != CAY_PENDING_ADOPT) { /* it may be getting one now */
-                try_again(sb->service);
-                return;
-        }
-        sb->network_asked = true;
-        e = cay_async_new(sb->service, sb, NULL, on_sockets);
-        engine = cay_async_ask(e, CAY_SERVICE_ENGINE_MS, &job);
-        if (engine != NULL)
-                engine->ops->network(engine, &e->box, sb->egress, job);
+        if (pending != CAY_PENDING_NONE && pending != CAY_PENDING_ADOPT) /* it may be getting one now */
+                cay_network_try_again(sb->service);
+        else
+                cay_network_apply(sb, NULL, NULL);
 }
 
 static void drop_unowned(void *ctx, const char *id)
@@ -169,7 +152,7 @@ void cay_network_tend(struct cay_service *s)
                 return;
         n->ops->each(n, drop_unowned, s);
         for (unsigned i = 0; i < s->count; i++)
-                if (lacks_network(s->sorted[i]))
+                if (wants_network(s->sorted[i]))
                         tend_one(s->sorted[i]);
 }
 
@@ -243,8 +226,16 @@ static struct cay_async *begin(struct cay_service *s, const struct cay_viewer *v
 void cay_service_network_stats(struct cay_service *s, const struct cay_viewer *v, const char *id,
                                struct cay_service_network *c)
 {
-        struct cay_async *e = begin(s, v, id, c);
+        struct cay_error err = { 0 };
+        const struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
+        struct cay_async *e;
 
+        if (sb == NULL || sb->policy == NULL || !sb->has_box || s->env.network == NULL) {
+                cay_service_fail_job(s, &c->call.job,
+                                     &err); /* one without has figures, too: nothing went over it */
+                return;
+        }
+        e = begin(s, v, id, c);
         if (e != NULL)
                 s->env.network->ops->stats(s->env.network, e->box.id, &e->network_stats,
                                            cay_async_engine(e, CAY_SERVICE_ENGINE_MS));

@@ -166,6 +166,8 @@ enum cay_network {
         CAY_NETWORK_NONE,   /* loopback alone */
         CAY_NETWORK_BRIDGE, /* a way out to public addresses: not all engines support it */
         CAY_NETWORK_LIST,   /* to what its rules allow: for engines with CAY_ENGINE_CAN_EGRESS */
+        CAY_NETWORK_LEARN,  /* as bridge, to see from its log which rules it needs: likewise */
+        CAY_NETWORK_COUNT
 };
 
 #define CAY_NETWORK_RULES_MAX 100u /* allowances of one request; the same for denials */
@@ -263,13 +265,26 @@ struct cay_service_stats {
 void cay_service_stats(struct cay_service *s, const struct cay_viewer *v, const char *id,
                        struct cay_service_stats *c);
 
+struct cay_network_change {
+        enum cay_network network;
+        const char *policy;       /* as in struct cay_sandbox_new; copied */
+        struct cay_limits limits; /* all of them; those of the network may differ */
+};
+
+/*
+ * Of a sandbox with or without a box; answered when it is stored and in force. CAY_UNSUPPORTED: its engine has no networks by policy.
+ * CAY_CONFLICT: another operation is under way.
+ */
+void cay_service_network_update(struct cay_service *s, const struct cay_viewer *v, const char *id,
+                                const struct cay_network_change *change, struct cay_service_call *c);
+
 struct cay_service_network { /* figures and entries: filled */
         struct cay_service_call call;
         struct cay_network_stats stats;
         struct cay_network_log log; /* from and max: asked for. cay_service_network_done */
 };
 
-/* Of a sandbox whose box has a policy; CAY_CONFLICT when it has none. */
+/* Figures of a sandbox without a network, or without a box, are 0; it has no log (CAY_CONFLICT). */
 void cay_service_network_stats(struct cay_service *s, const struct cay_viewer *v, const char *id,
                                struct cay_service_network *c);
 void cay_service_network_log(struct cay_service *s, const struct cay_viewer *v, const char *id,

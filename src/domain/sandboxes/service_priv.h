@@ -11,6 +11,7 @@
  *   adopt*.c     start-up                         channel.c          files and ports
  *   engines.c    the engines                      meters.c           counts and times, in all and by owner
  *   recover.c    files without a record           *_phase.c          phase tables, and their only writers
+ *   sandbox_network*.c   networks by policy
  *
  * Ownership. The service owns sandboxes and async operations. A sandbox owns its box client and its list of execs.
  * An exec lives while its sandbox lists it, a watcher watches it or an async operation uses it (refs).
@@ -93,7 +94,8 @@ struct cay_async {
         bool tells;                         /* its commit has an event: watchers are told */
         char owner[CAY_NAME_MAX + 1], id[CAY_NAME_MAX + 1]; /* for that */
         char claim[CAY_SERVICE_CLAIM_MAX + 1];
-        struct cay_service_call *call; /* of extend; figures: all who wait for them */
+        struct cay_service_call *call;     /* of extend; figures: all who wait for them */
+        struct cay_network_before *before; /* owned: of a change of its network */
         uint64_t old_expires_ms, old_idle_ms;
 };
 
@@ -129,7 +131,8 @@ struct cay_sandbox {
         enum cay_network network;
         char *policy; /* owned; of its network (policy_text.h); NULL: an engine's own, or none */
         enum cay_spec_egress egress; /* as the policy needs it */
-        bool network_asked;          /* new sockets for its box are on their way */
+        bool network_asked;          /* its box's network is being set up or changed */
+        bool network_synced;         /* this process told the broker its policy */
         /* as requested; the daemon's own: as last published */
         struct cay_spec_port ports[CAY_SPEC_PORTS_MAX];
         struct cay_spec_port box_ports[CAY_SPEC_PORTS_MAX]; /* of these, the ones that the engine publishes */
@@ -452,6 +455,8 @@ void cay_sandbox_unpublish(struct cay_sandbox *sb);                /* also when 
 /* sandbox_network.c */
 /* policy: NULL: none given. Copied and checked; the engine is known. */
 int cay_sandbox_read_policy(struct cay_sandbox *sb, const char *policy, struct cay_error *err);
+unsigned cay_sandbox_unheld_network(const struct cay_sandbox *sb); /* limits (mask) that its engine ignores */
+int cay_sandbox_check_network_limits(const struct cay_sandbox *sb, struct cay_error *err);
 int cay_sandbox_put_network(const struct cay_sandbox *sb, struct cay_spec *spec, struct cay_error *err);
 /* Gives the sockets of a new box to the broker. Takes fd. */
 struct cay_async *cay_sandbox_connect_take(struct cay_sandbox *sb, int fd,
@@ -459,7 +464,14 @@ struct cay_async *cay_sandbox_connect_take(struct cay_sandbox *sb, int fd,
 void cay_network_drop(struct cay_service *s, const char *id); /* also when it has none */
 void cay_network_open(struct cay_service *s);                 /* records are loaded */
 void cay_network_tend(struct cay_service *s); /* gives a network to boxes that should have one and do not */
+void cay_network_try_again(struct cay_service *s); /* the same, soon */
 void cay_network_close(struct cay_service *s);
+
+/* sandbox_network_change.c */
+/* Its rules to its box and to the broker. call: answered when they are in force; NULL: nobody waits. before (taken): put back if it had none; NULL. */
+void cay_network_apply(struct cay_sandbox *sb, struct cay_service_call *call,
+                       struct cay_network_before *before);
+void cay_network_before_free(struct cay_network_before *b); /* accepts NULL */
 
 /* sandbox_unmake.c */
 void cay_sandbox_destroy(struct cay_sandbox *sb, const char *why, struct cay_service_call *c);

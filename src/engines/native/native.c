@@ -232,8 +232,14 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
         cay_step_reached(&self(engine)->steps, CAY_STEP_plan_sent);
 }
 
+/* Those of a network are cay-net's. */
+static unsigned native_can_hold(struct cay_engine *engine)
+{
+        return engine_linked_can_hold(engine) | CAY_LIMIT_MASK_NETWORK;
+}
+
 static void native_network(struct cay_engine *engine, struct cay_engine_box *box, enum cay_spec_egress egress,
-                           struct cay_job *job)
+                           bool has_sockets, struct cay_job *job)
 {
         struct engine_linked *e = engine_linked_of(engine);
         struct wire_request req = { .type = WIRE_box_network, .network.mode = network_mode(egress) };
@@ -242,12 +248,12 @@ static void native_network(struct cay_engine *engine, struct cay_engine_box *box
 
         if (egress == CAY_EGRESS_NONE)
                 cay_fail(&err, CAY_INVALID, "sandbox '%s' has no network", box->id);
-        if (err.code != CAY_OK || open_network(egress, box, &theirs, &err) < 0) {
+        if (err.code != CAY_OK || (!has_sockets && open_network(egress, box, &theirs, &err) < 0)) {
                 engine_linked_finish(e, job, &err);
                 return;
         }
         snprintf(req.network.id, sizeof(req.network.id), "%s", box->id);
-        engine_linked_ask(e, &req, box, job, &theirs, 1);
+        engine_linked_ask(e, &req, box, job, &theirs, !has_sockets);
 }
 
 /* The rest of the port */
@@ -302,7 +308,7 @@ const struct cay_engine_ops cay_engine_native_ops = {
         .open = native_open,
         .close = engine_linked_close,
         .reopen_take = engine_linked_reopen_take,
-        .can_hold = engine_linked_can_hold,
+        .can_hold = native_can_hold,
         .create = native_create,
         .relink = engine_linked_relink,
         .freeze = engine_linked_freeze,

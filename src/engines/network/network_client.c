@@ -10,6 +10,7 @@
 
 #include "engines/helper_client/link.h"
 #include "engines/network/network_entry.h"
+#include "engines/network/network_limits.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/log.h"
 #include "foundation/base/str.h"
@@ -303,7 +304,7 @@ static int take_sockets(int from, int *fds, unsigned *ret_count, struct cay_erro
 }
 
 static void add_take(struct cay_network_broker *n, const char *id, int fd, const char *policy,
-                     struct cay_job *job)
+                     const struct cay_limits *limits, struct cay_job *job)
 {
         struct client *c = self(n);
         struct net_request req = { .type = NET_box_add };
@@ -326,11 +327,41 @@ static void add_take(struct cay_network_broker *n, const char *id, int fd, const
                 count++;
                 cay_str_copy(req.box.id, sizeof(req.box.id), id);
                 req.box.log_next = k->log_next;
+                req.box.limits = cay_network_limits(limits);
                 ask = new_ask(c, id, job, on_added);
                 if (ask)
                         engine_link_ask(&c->link, &ask->call, &req, fds, count); /* copies them */
         }
         sys_close_fds(fds, count);
+}
+
+static void on_changed(struct engine_call *call, const struct helper_answer_head *a)
+{
+        struct ask *ask = cay_container_of(call, struct ask, call);
+        struct cay_error err = { 0 };
+
+        engine_link_read_error(&ask->client->link, a, &err);
+        end_ask(ask, &err);
+}
+
+static void change(struct cay_network_broker *n, const char *id, const char *policy,
+                   const struct cay_limits *limits, struct cay_job *job)
+{
+        struct client *c = self(n);
+        struct net_request req = { .type = NET_box_policy, .box.limits = cay_network_limits(limits) };
+        struct cay_error err = { 0 };
+        struct ask *ask;
+        int fd;
+
+        if (send_policy(policy, &fd, &err) < 0) {
+                finish(c, job, &err);
+                return;
+        }
+        cay_str_copy(req.box.id, sizeof(req.box.id), id);
+        ask = new_ask(c, id, job, on_changed);
+        if (ask)
+                engine_link_ask(&c->link, &ask->call, &req, &fd, 1); /* copies it */
+        close(fd);
 }
 
 static void on_dropped(struct engine_call *call, const struct helper_answer_head *a)
@@ -484,6 +515,7 @@ static void on_ready(struct cay_network_broker *n, void (*ready)(void *ctx), voi
 
 static const struct cay_network_ops ops = {
         .add_take = add_take,
+        .change = change,
         .drop = drop,
         .has = has,
         .each = each_one,

@@ -29,6 +29,12 @@ for url in sys.argv[1:]:
 
 TEMPLATES = """
 containers:
+  listed:
+    host: true
+    security:
+      network:
+        allow: [a.example, "*.b.example:443"]
+        limits: {up: 1m}
   out:
     host: true
     security: {network_mode: bridge}
@@ -39,7 +45,7 @@ containers:
 
 class Answer(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        body = b"from the host"
+        body = b"x" * (1 << 20) if self.path == "/big" else b"from the host"
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -59,6 +65,7 @@ def own_network():
 
 def serve():
     server = http.server.ThreadingHTTPServer((HOST, 0), Answer)
+    server.handle_error = lambda *_: None  # connections are reset here on purpose
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server.server_address[1]
 
@@ -134,8 +141,116 @@ def templates_bound_requests(port):
             assert ask(201, template="out", network="none")["network"] == "none"
             got = ask(403, template="out", allow=[f"{HOST}:{port}"])
             assert got["error"]["message"].startswith("allow: ") and "public" in got["error"]["message"], got
+            got = ask(201, template="listed")
+            net = d.must(200, "GET", f"/api/sandboxes/{got['sandbox_id']}/network")
+            assert net["network"] == "list" and net["allow"] == ["a.example", "*.b.example:443"], net
+            assert got["limits"]["network_up"] == 1 << 20, got["limits"]
+            got = ask(201, template="listed", allow=["x.b.example:443"], limits={"memory": "128m", "network_up": "64k"})
+            assert got["limits"]["network_up"] == 1 << 16, got["limits"]
+            assert ask(403, template="listed", allow=["b.example"])["error"]["message"].startswith("allow: 'b.example'")
+            assert ask(403, template="listed", network="bridge")["error"]["message"].startswith("network: ")
+            got = ask(403, template="listed", limits={"network_up": "2m"})
+            assert got["error"]["message"].startswith("limits.network_up: "), got
+            shown = [t for t in d.must(200, "GET", "/api/templates")["templates"] if t["name"] == "listed"]
+            assert shown[0]["allow"] == ["a.example", "*.b.example:443"] and shown[0]["network"] == "list", shown
             got = ask(403, template="shut", allow=["example.org"])
             assert "is not for it" in got["error"]["message"], got
+
+
+HOLD = """
+import socket, sys
+def say(word):
+    open("/tmp/said", "a").write(word)
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=20)
+say("connected")
+s.settimeout(None)
+try:
+    s.send(b"GET / HTTP/1.1\\r\\n")
+    say("ended" if not s.recv(1) else "answered")
+except OSError:
+    say("ended")
+"""
+
+
+def rules_change(port):
+    other = serve()
+    with Daemon() as d:
+        def update(status, box, token=None, **fields):
+            return d.must(status, "PATCH", f"/api/sandboxes/{box}/network", fields, token=token or admin(d))
+
+        # One without a network gets one while it runs, and loses it again.
+        box = make(d)
+        assert fetch(d, box, port) == "OSError"
+        net = update(200, box, add_allow=["a.example"])
+        assert net["network"] == "list" and net["allow"] == ["a.example"], net
+        assert fetch(d, box, port) != "from the host"
+        update(200, box, add_allow=[f"{HOST}:{port}"])  # an address: the kernel's rules differ
+        assert fetch(d, box, port) == "from the host" and fetch(d, box, other) != "from the host"
+        update(200, box, network="none")
+        assert d.must(200, "GET", f"/api/sandboxes/{box}")["network"] == "none"
+        assert fetch(d, box, port) != "from the host"
+        update(200, box, allow=[f"{HOST}:{port}", f"{HOST}:{other}"])
+        assert fetch(d, box, port) == "from the host" and fetch(d, box, other) == "from the host"
+        # A connection that is not allowed any more ends; others do not.
+        d.must(202, "POST", f"/api/sandboxes/{box}/execute",
+               {"command": ["/usr/bin/python3", "-c", HOLD, HOST, str(port)], "background": True})
+
+        def says(word):
+            return word.encode() in d.ask("GET", f"/api/sandboxes/{box}/files?path=/tmp/said").body
+
+        wait_for("the connection", lambda: says("connected"))
+        update(200, box, add_deny=["*.example"])
+        assert not says("ended")
+        update(200, box, remove_allow=[f"{HOST}:{port}"])
+        wait_for("its end", lambda: says("ended"))
+        assert fetch(d, box, port) != "from the host" and fetch(d, box, other) == "from the host"
+        # What is stored holds for the next front, and after a stop; a stopped one can be changed.
+        front = d.child("cay-front")
+        os.kill(front, signal.SIGKILL)
+        wait_for("another front", lambda: d.child("cay-front") not in (None, front))
+        wait_for("an answer", lambda: d.ask("GET", "/api/sandboxes").status == 200)
+        net = d.must(200, "GET", f"/api/sandboxes/{box}/network")
+        assert net["allow"] == [f"{HOST}:{other}"] and net["deny"] == ["*.example"], net
+        d.must(200, "POST", f"/api/sandboxes/{box}/stop")
+        update(200, box, allow=[f"{HOST}:{port}"], deny=[])
+        d.start_again(box)
+        assert fetch(d, box, port) == "from the host" and fetch(d, box, other) != "from the host"
+        kinds = [e["kind"] for e in d.must(200, "GET", f"/api/sandboxes/{box}/events")["events"]]
+        assert kinds.count("network_changed") == 7, kinds
+        # Mistakes change nothing.
+        for fields, status, text in (
+                ({"allow": ["http://a"]}, 400, "allow: "), ({"remove_allow": ["b.example"]}, 400, "remove_allow: "),
+                ({"network": "open"}, 422, "network: "), ({"network": "none", "add_allow": ["a.example"]}, 400, "allow: "),
+                ({"allow": [], "network": "list"}, 400, "allow: "), ({"limits": {"network_up": 1}}, 400, "limits.network_up: "),
+                ({"limits": {"memory": 1}}, 400, "limits.memory")):
+            got = update(status, box, **fields)
+            assert got["error"]["message"].startswith(text), (fields, got)
+        assert fetch(d, box, port) == "from the host"
+        # Its owner, who is no administrator, may narrow what it has, and no more than that.
+        owner = d.make_token("--scope", "exec,read")
+        got = update(403, box, token=owner, add_allow=[f"{HOST}:{other}"])
+        update(200, box, token=owner, add_deny=["x.example"])
+        update(403, box, token=owner, remove_deny=["x.example"])
+        update(200, box, token=owner, network="none")
+        update(403, box, token=owner, allow=[f"{HOST}:{port}"])
+
+
+def limits_hold(port):
+    with Daemon() as d:
+        box = make(d, allow=[f"{HOST}:{port}"], limits={"memory": "128m", "network_total": "300k", "network_connections": 7})
+        got = d.must(200, "GET", f"/api/sandboxes/{box}")["limits"]
+        assert got["network_total"] == 300 << 10 and got["network_connections"] == 7, got
+        assert fetch(d, box, port) == "from the host"
+        got = d.run(box, ["/usr/bin/python3", "-c", FETCH, f"http://{HOST}:{port}/big"])["stdout"]
+        assert "x" * 1000 not in got, got[:200]
+        log = d.must(200, "GET", f"/api/sandboxes/{box}/network/log")["entries"]
+        assert [e for e in log if e["kind"] == "quota"], log
+        assert fetch(d, box, port) != "from the host"
+        # More of it, while it runs; 0 takes it away.
+        for total in ("10m", 0):
+            d.must(200, "PATCH", f"/api/sandboxes/{box}/network", {"limits": {"network_total": total}}, token=admin(d))
+            assert fetch(d, box, port) == "from the host"
+        assert d.must(200, "GET", f"/api/sandboxes/{box}")["limits"]["network_total"] == 0
 
 
 def they_outlive_what_dies(port):
@@ -167,7 +282,8 @@ def they_outlive_what_dies(port):
         wait_for("the network again", lambda: fetch(d, box, port) == "from the host")
         # A stop and a start.
         d.must(200, "POST", f"/api/sandboxes/{box}/stop")
-        assert d.must(409, "GET", f"/api/sandboxes/{box}/network")["error"]["message"]
+        assert d.must(409, "GET", f"/api/sandboxes/{box}/network/log")["error"]["message"]
+        assert d.must(200, "GET", f"/api/sandboxes/{box}/network")["allow"] == [f"{HOST}:{port}"]
         d.start_again(box)
         assert fetch(d, box, port) == "from the host" and fetch(d, box, port + 1) != "from the host"
         d.must(200, "DELETE", f"/api/sandboxes/{box}")
@@ -196,11 +312,15 @@ def the_command_line_has_it(port):
         assert got.stdout == "from the host\n", got
         got = cay("network", box)
         assert got.returncode == 0 and f"{HOST}:{port}" in got.stdout, got
+        got = cay("network set", box, "--add-allow", "a.example", "--network-up", "1m")
+        assert got.returncode == 0 and "a.example" in got.stdout, got
+        got = cay("network set", box, "--remove-allow", "b.example")
+        assert got.returncode == 2 and "--remove-allow: 'b.example' is none of its rules" in got.stderr, got
         got = cay("network log", box)
         assert got.returncode == 0 and "allowed" in got.stdout and HOST in got.stdout, got
 
 
-TESTS = [rules_hold, mistakes_are_told, templates_bound_requests, they_outlive_what_dies, the_command_line_has_it]
+TESTS = [rules_hold, rules_change, limits_hold, mistakes_are_told, templates_bound_requests, they_outlive_what_dies, the_command_line_has_it]
 
 if __name__ == "__main__":
     if not shutil.which("python3", path="/usr/bin:/bin"):

@@ -59,6 +59,7 @@ export const OPERATIONS = {
   version_get: { method: "GET", path: "/api/version", query: [], body: null, answer: "json", once: false },
   engine_list: { method: "GET", path: "/api/engines", query: [], body: null, answer: "json", once: false },
   network_get: { method: "GET", path: "/api/sandboxes/{id}/network", query: [], body: null, answer: "json", once: false },
+  network_update: { method: "PATCH", path: "/api/sandboxes/{id}/network", query: [], body: "json", answer: "json", once: false },
   network_log: { method: "GET", path: "/api/sandboxes/{id}/network/log", query: ["from","limit"], body: null, answer: "json", once: false },
   network_presets: { method: "GET", path: "/api/network/presets", query: [], body: null, answer: "json", once: false },
   config_get: { method: "GET", path: "/api/config", query: [], body: null, answer: "json", once: false },
@@ -141,7 +142,8 @@ export interface Operations {
   metrics_text: { args: t.MetricsTextArgs; result: Answer };
   version_get: { args: t.VersionGetArgs; result: t.VersionGetResult };
   engine_list: { args: t.EngineListArgs; result: t.EngineListResult };
-  network_get: { args: t.NetworkGetArgs; result: t.NetworkGetResult };
+  network_get: { args: t.NetworkGetArgs; result: t.Network };
+  network_update: { args: t.NetworkUpdateArgs; result: t.Network };
   network_log: { args: t.NetworkLogArgs; result: t.NetworkLogResult };
   network_presets: { args: t.NetworkPresetsArgs; result: t.NetworkPresetsResult };
   config_get: { args: t.ConfigGetArgs; result: t.ConfigGetResult };
@@ -484,11 +486,20 @@ export class Calls {
   }
 
   /**
-   * The network of a running sandbox: its rules, and what went over it. GET /api/sandboxes/{id}/network, scope
-   * read
+   * The network of a sandbox: its rules, and what went over it since its last start. GET
+   * /api/sandboxes/{id}/network, scope read
    */
-  networkGet(args: t.NetworkGetArgs, options?: CallOptions): Promise<t.NetworkGetResult> {
+  networkGet(args: t.NetworkGetArgs, options?: CallOptions): Promise<t.Network> {
     return this.caller.call("network_get", args, undefined, options);
+  }
+
+  /**
+   * Changes what a sandbox may reach: its rules or its limits. Connections that are not allowed any more end.
+   * Stored before it is answered; a stopped sandbox has it at its next start. PATCH /api/sandboxes/{id}/network,
+   * scope exec
+   */
+  networkUpdate(args: t.NetworkUpdateArgs, options?: CallOptions): Promise<t.Network> {
+    return this.caller.call("network_update", args, undefined, options);
   }
 
   /**

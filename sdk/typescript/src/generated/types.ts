@@ -103,6 +103,12 @@ export interface Limits {
   output_bytes: number;
   wall_ms: number;
   cpu_time_ms: number;
+  network_up: number;
+  network_down: number;
+  network_total: number;
+  network_connections: number;
+  network_connects: number;
+  network_queries: number;
 }
 
 export interface PublishedPort {
@@ -151,6 +157,8 @@ export interface Template {
   engine: string;
   triggers: string | string[];
   network: string;
+  allow: string[];
+  deny: string[];
   init: string;
   read_only: boolean;
   needs_confirm: boolean;
@@ -476,6 +484,19 @@ export interface Engine {
   alive?: number;
 }
 
+export interface Network {
+  network: string;
+  allow: string[];
+  deny: string[];
+  up_bytes: number;
+  down_bytes: number;
+  connections: number;
+  connections_all: number;
+  refused: number;
+  queries: number;
+  queries_refused: number;
+}
+
 export interface NetworkEntry {
   number: number;
   at: string | null;
@@ -706,6 +727,18 @@ export interface SandboxCreateArgs {
     wall_time?: number | string | null;
     /** processor time a command and its descendants may use */
     cpu_time?: number | string | null;
+    /** bytes per second that it may send */
+    network_up?: number | string | null;
+    /** bytes per second that it may receive */
+    network_down?: number | string | null;
+    /** bytes that it may send and receive in all, from each start on */
+    network_total?: number | string | null;
+    /** connections at once (512) */
+    network_connections?: number | string | null;
+    /** new connections per second (100) */
+    network_connects?: number | string | null;
+    /** names that it may look up per second (50) */
+    network_queries?: number | string | null;
   } | null;
   /** the same as limits.memory ("1g") */
   memory_limit?: number | string | null;
@@ -716,8 +749,8 @@ export interface SandboxCreateArgs {
   /** engine: native, docker or auto (default: the template's, else auto) */
   engine?: string | null;
   /**
-   * none (only loopback), list (what allow names), or bridge (all public addresses), if its template or an
-   * administrator allows it
+   * none (only loopback), list (what allow names), bridge (all public addresses), or learn (as bridge, then
+   * network_suggest lists the rules), if its template or an administrator allows it
    */
   network?: string | null;
   /** the same as network */
@@ -975,6 +1008,8 @@ export interface TemplateGetResult {
   engine: string;
   triggers: string | string[];
   network: string;
+  allow: string[];
+  deny: string[];
   init: string;
   read_only: boolean;
   needs_confirm: boolean;
@@ -1115,6 +1150,18 @@ export interface CodeRunArgs {
     wall_time?: number | string | null;
     /** processor time a command and its descendants may use */
     cpu_time?: number | string | null;
+    /** bytes per second that it may send */
+    network_up?: number | string | null;
+    /** bytes per second that it may receive */
+    network_down?: number | string | null;
+    /** bytes that it may send and receive in all, from each start on */
+    network_total?: number | string | null;
+    /** connections at once (512) */
+    network_connections?: number | string | null;
+    /** new connections per second (100) */
+    network_connects?: number | string | null;
+    /** names that it may look up per second (50) */
+    network_queries?: number | string | null;
   } | null;
   /** the same as limits.memory ("1g") */
   memory_limit?: number | string | null;
@@ -1125,8 +1172,8 @@ export interface CodeRunArgs {
   /** engine: native, docker or auto (default: the template's, else auto) */
   engine?: string | null;
   /**
-   * none (only loopback), list (what allow names), or bridge (all public addresses), if its template or an
-   * administrator allows it
+   * none (only loopback), list (what allow names), bridge (all public addresses), or learn (as bridge, then
+   * network_suggest lists the rules), if its template or an administrator allows it
    */
   network?: string | null;
   /** the same as network */
@@ -1679,18 +1726,39 @@ export interface NetworkGetArgs {
   id: string;
 }
 
-/** Answer of network_get. */
-export interface NetworkGetResult {
-  network: string;
-  allow: string[];
-  deny: string[];
-  up_bytes: number;
-  down_bytes: number;
-  connections: number;
-  connections_all: number;
-  refused: number;
-  queries: number;
-  queries_refused: number;
+/** Arguments of network_update. */
+export interface NetworkUpdateArgs {
+  /** the sandbox */
+  id: string;
+  /** none, list, bridge or learn; default: list with allow, else as it is */
+  network?: string | null;
+  /** what it may reach, instead of its rules so far */
+  allow?: string[] | null;
+  /** what it may not reach, instead of its rules so far */
+  deny?: string[] | null;
+  /** rules to add to allow */
+  add_allow?: string[] | null;
+  /** rules to take out of allow */
+  remove_allow?: string[] | null;
+  /** rules to add to deny */
+  add_deny?: string[] | null;
+  /** rules to take out of deny */
+  remove_deny?: string[] | null;
+  /** limits of its network */
+  limits?: {
+    /** bytes per second that it may send; 0: the default */
+    network_up?: number | string | null;
+    /** bytes per second that it may receive; 0: the default */
+    network_down?: number | string | null;
+    /** bytes that it may send and receive in all; 0: the default */
+    network_total?: number | string | null;
+    /** connections at once; 0: the default */
+    network_connections?: number | string | null;
+    /** new connections per second; 0: the default */
+    network_connects?: number | string | null;
+    /** names that it may look up per second; 0: the default */
+    network_queries?: number | string | null;
+  } | null;
 }
 
 /** Arguments of network_log. */
@@ -1765,6 +1833,18 @@ export interface RecoverAdoptArgs {
     wall_time?: number | string | null;
     /** processor time a command and its descendants may use */
     cpu_time?: number | string | null;
+    /** bytes per second that it may send */
+    network_up?: number | string | null;
+    /** bytes per second that it may receive */
+    network_down?: number | string | null;
+    /** bytes that it may send and receive in all, from each start on */
+    network_total?: number | string | null;
+    /** connections at once (512) */
+    network_connections?: number | string | null;
+    /** new connections per second (100) */
+    network_connects?: number | string | null;
+    /** names that it may look up per second (50) */
+    network_queries?: number | string | null;
   } | null;
 }
 

@@ -30,6 +30,23 @@ static struct {
         unsigned fd_count;
 } t;
 
+static const struct cay_limits limits = { .network_up = 1000,
+                                          .network_down = 2000,
+                                          .network_total = 3000,
+                                          .network_connections = 4,
+                                          .network_connects = 5,
+                                          .network_queries = 6 };
+
+static void has_limits(const struct net_limits *l)
+{
+        assert_int_equal(l->up_bytes_s, 1000);
+        assert_int_equal(l->down_bytes_s, 2000);
+        assert_int_equal(l->total_bytes, 3000);
+        assert_int_equal(l->connections, 4);
+        assert_int_equal(l->connections_s, 5);
+        assert_int_equal(l->dns_s, 6);
+}
+
 static void on_ready(void *ctx)
 {
         t.ready++;
@@ -156,10 +173,11 @@ static void a_box_goes_over_with_its_policy(void **state)
 
         connect_net();
         greet(NULL);
-        t.n->ops->add_take(t.n, "box-a", box_sockets(0, 3), policy, new_job());
+        t.n->ops->add_take(t.n, "box-a", box_sockets(0, 3), policy, &limits, new_job());
         req = hear(NET_box_add);
         assert_string_equal(req.box.id, "box-a");
         assert_int_equal(t.fd_count, 4);
+        has_limits(&req.box.limits);
         assert_int_equal(recv(t.fds[NET_FD_POLICY], got, sizeof(got), MSG_DONTWAIT), strlen(policy));
         assert_string_equal(got, policy);
         assert_int_equal(recv(t.fds[NET_FD_POLICY], got, sizeof(got), MSG_DONTWAIT), 0); /* its end */
@@ -169,6 +187,18 @@ static void a_box_goes_over_with_its_policy(void **state)
         assert_int_equal(t.done, 1);
         assert_int_equal(t.job.err.code, CAY_OK);
         assert_true(t.n->ops->has(t.n, "box-a"));
+        /* Other rules. */
+        t.n->ops->change(t.n, "box-a", "own none\n", &limits, new_job());
+        req = hear(NET_box_policy);
+        assert_string_equal(req.box.id, "box-a");
+        has_limits(&req.box.limits);
+        assert_int_equal(t.fd_count, 1);
+        memset(got, 0, sizeof(got));
+        assert_int_equal(recv(t.fds[0], got, sizeof(got), MSG_DONTWAIT), strlen("own none\n"));
+        sys_close_fds(t.fds, t.fd_count);
+        say(&req, (struct net_answer){ .code = CAY_NOT_FOUND });
+        assert_int_equal(t.done, 1);
+        assert_int_equal(t.job.err.code, CAY_NOT_FOUND);
         t.n->ops->drop(t.n, "box-b"); /* is none of its: nothing is said */
         t.n->ops->drop(t.n, "box-a");
         req = hear(NET_box_drop);
@@ -181,11 +211,11 @@ static void what_is_no_box_is_refused(void **state)
 {
         connect_net();
         greet(NULL);
-        t.n->ops->add_take(t.n, "box-a", box_sockets(-5, 0), "x\n", new_job());
+        t.n->ops->add_take(t.n, "box-a", box_sockets(-5, 0), "x\n", &limits, new_job());
         rounds();
         assert_int_equal(t.done, 1);
         assert_int_equal(t.job.err.code, CAY_UNAVAILABLE);
-        t.n->ops->add_take(t.n, "box-a", box_sockets(0, 2), "x\n", new_job());
+        t.n->ops->add_take(t.n, "box-a", box_sockets(0, 2), "x\n", &limits, new_job());
         rounds();
         assert_int_equal(t.job.err.code, CAY_UNAVAILABLE);
 }
@@ -208,13 +238,13 @@ static void the_next_one_goes_on_with_its_numbers(void **state)
         assert_int_equal(t.done, 1); /* who waited is told */
         assert_int_equal(t.job.err.code, CAY_UNAVAILABLE);
         assert_false(t.n->ops->is_ready(t.n) || t.n->ops->has(t.n, "box-a"));
-        t.n->ops->add_take(t.n, "box-a", box_sockets(0, 3), "x\n", new_job());
+        t.n->ops->add_take(t.n, "box-a", box_sockets(0, 3), "x\n", &limits, new_job());
         rounds();
         assert_int_equal(t.job.err.code, CAY_UNAVAILABLE);
         connect_net();
         greet(NULL);
         assert_int_equal(t.ready, 2);
-        t.n->ops->add_take(t.n, "box-a", box_sockets(0, 3), "x\n", new_job());
+        t.n->ops->add_take(t.n, "box-a", box_sockets(0, 3), "x\n", &limits, new_job());
         req = hear(NET_box_add);
         sys_close_fds(t.fds, t.fd_count);
         assert_int_equal(req.box.log_next, 42);

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Changes what a sandbox may reach.
+ *
+ * Whose bounds hold. A sandbox keeps the template's list that it was made with, and an administrator changes its own list within that. One
+ * without a network has no such list yet: then the template counts as the registry says it now, except that administrators are not bound by the
+ * template of requests that name none. Everybody else may narrow what the sandbox has, or ask for what its template gives now: an
+ * administrator who gave it more has not given its owner the right to ask for more.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "domain/ops/limit_fields.h"
+#include "domain/ops/network_use.h"
+#include "domain/ops/network_view.h"
+#include "domain/ops/op.h"
+#include "domain/ops/template_use.h"
+#include "domain/ops/view.h"
+
+#define POLICY_MAX CAY_SERVICE_TEXT_MAX
+
+struct limits {
+        struct cay_limits l;
+        unsigned given; /* mask: 0 takes a limit away */
+};
+
+struct args {
+        const char *id, *network;
+        struct cay_field_texts allow, deny, add_allow, remove_allow, add_deny, remove_deny;
+        bool has_allow, has_deny;
+        struct limits limits;
+};
+
+static int parse_limit(const struct cay_field *field, const char *where, const char *text, void *at,
+                       struct cay_error *err)
+{
+        struct limits *l = at;
+
+        l->given |= 1u << field->nr;
+        if (strcmp(text, "0") == 0)
+                return 0;
+        return cay_limit_parse(&l->l, (enum cay_limit)field->nr, where, text, err);
+}
+
+#define LIMIT(name, text)                                                                                    \
+        {                                                                                                    \
+#name, CAY_FIELD_PARSED, 0, 0, text "; 0: the default", .parse = parse_limit,                \
+                                                                        .nr = CAY_LIMIT_NR_##name            \
+        }
+
+static const struct cay_field limit_fields[] = {
+        LIMIT(network_up, "bytes per second that it may send"),
+        LIMIT(network_down, "bytes per second that it may receive"),
+        LIMIT(network_total, "bytes that it may send and receive in all"),
+        LIMIT(network_connections, "connections at once"),
+        LIMIT(network_connects, "new connections per second"),
+        LIMIT(network_queries, "names that it may look up per second"),
+        {},
+};
+
+#define RULES(name, text, ...)                                                                               \
+        {                                                                                                    \
+#name, CAY_FIELD_TEXTS, offsetof(struct args, name), 0, text,                                \
+                        .max = CAY_NETWORK_RULES_MAX, .item_max = CAY_POLICY_TEXT_MAX - 1, __VA_ARGS__       \
+        }
+
+static const struct cay_field fields[] = {
+        { "id", CAY_FIELD_TEXT, offsetof(struct args, id), 0, "the sandbox", .min = 1, .max = CAY_NAME_MAX },
+        { "network", CAY_FIELD_TEXT, offsetof(struct args, network), 0,
+          "none, list, bridge or learn; default: list with allow, else as it is", .max = 63 },
+        RULES(allow, "what it may reach, instead of its rules so far",
+              .given = CAY_FIELD_GIVEN(struct args, has_allow)),
+        RULES(deny, "what it may not reach, instead of its rules so far",
+              .given = CAY_FIELD_GIVEN(struct args, has_deny)),
+        RULES(add_allow, "rules to add to allow", .min = 0),
+        RULES(remove_allow, "rules to take out of allow", .min = 0),
+        RULES(add_deny, "rules to add to deny", .min = 0),
+        RULES(remove_deny, "rules to take out of deny", .min = 0),
+        { "limits", CAY_FIELD_OBJECT, offsetof(struct args, limits), 0, "limits of its network",
+          .fields = limit_fields },
+        {},
+};
+
+struct update {
+        struct cay_service_call service;
+        struct cay_op_call *call;
+        struct cay_network_rules allow, deny;
+        struct cay_buf policy;
+};
+
+static void update_free(struct update *u)
+{
+        cay_buf_done(&u->policy);
+        free(u);
+}
+
+/* Its rules as they are to be. */
+static int merge(struct update *u, const struct args *a, const struct cay_sandbox_view *view,
+                 struct cay_network_wish *ret, struct cay_error *err)
+{
+        cay_op_network_own_rules(a->has_allow ? NULL : view->policy, "allow", &u->allow);
+        cay_op_network_own_rules(a->has_deny ? NULL : view->policy, "deny", &u->deny);
+        if (cay_op_network_add_rules(&u->allow, "allow", &a->allow, err) < 0 ||
+            cay_op_network_add_rules(&u->deny, "deny", &a->deny, err) < 0 ||
+            cay_op_network_remove_rules(&u->allow, "remove_allow", &a->remove_allow, err) < 0 ||
+            cay_op_network_remove_rules(&u->deny, "remove_deny", &a->remove_deny, err) < 0 ||
+            cay_op_network_add_rules(&u->allow, "add_allow", &a->add_allow, err) < 0 ||
+            cay_op_network_add_rules(&u->deny, "add_deny", &a->add_deny, err) < 0)
+                return -1;
+        ret->network = a->network;
+        if (!ret->network &&
+            (a->allow.count > 0 || (view->network == CAY_NETWORK_NONE && a->add_allow.count > 0)))
+                ret->network = "list";
+        if (!ret->network)
+                ret->network = cay_network_word(view->network);
+        /* Without a network it has no rules either, unless the request itself says some, which is a mistake. */
+        if (strcmp(ret->network, "none") == 0 && a->allow.count + a->add_allow.count == 0)
+                u->allow.count = 0;
+        if (strcmp(ret->network, "none") == 0 && a->deny.count + a->add_deny.count == 0)
+                u->deny.count = 0;
+        ret->allow = (struct cay_field_texts){ u->allow.items, u->allow.count, NULL };
+        ret->deny = (struct cay_field_texts){ u->deny.items, u->deny.count, NULL };
+        return 0;
+}
+
+/* The template that bounds a sandbox of this one; NULL: none does. */
+static const struct cay_template *bound(const struct cay_op_call *c, const char *name, bool is_admin)
+{
+        const struct cay_template_set *set = c->world->templates ? c->world->templates->set : NULL;
+        const char *unnamed = cay_op_unnamed_template(c);
+
+        if (!set || (is_admin && strcmp(name, unnamed ? unnamed : CAY_TEMPLATE_DEFAULT) == 0))
+                return NULL;
+        return cay_template_find(set, name);
+}
+
+static int make_policy(struct update *u, const struct cay_sandbox_view *view,
+                       const struct cay_network_wish *wish, const struct cay_template *t, bool is_admin,
+                       struct cay_network_change *change, struct cay_error *err)
+{
+        struct cay_error why = { 0 };
+        const char *word = NULL;
+
+        if (cay_op_network_word(NULL, wish, &word, err) < 0)
+                return -1;
+        if (change->network == CAY_NETWORK_NONE)
+                return 0;
+        if (view->policy &&
+            cay_op_network_narrow(view->policy, is_admin, change->network, wish, &u->policy, &why) == 0) {
+                change->policy = cay_buf_data(&u->policy);
+                return 0;
+        }
+        if (view->policy && (is_admin || why.code != CAY_DENIED)) {
+                *err = why;
+                return -1;
+        }
+        if (!t && !is_admin)
+                return cay_fail(err, CAY_DENIED,
+                                "network: '%s' is for templates that say so, and for administrators", word);
+        u->policy.len = 0;
+        if (cay_op_network_word(t, wish, &word, err) < 0 ||
+            cay_op_network_policy(t, change->network, wish, &u->policy, err) < 0)
+                return -1;
+        change->policy = cay_buf_data(&u->policy);
+        return 0;
+}
+
+static int set_limits(const struct limits *asked, const struct cay_template *t, struct cay_limits *l,
+                      struct cay_error *err)
+{
+        struct cay_limits of_template = { 0 };
+
+        if (t)
+                of_template = t->limits;
+#define CAY_LIMIT(field, word, kind, min, max, doc)                                                          \
+        if (asked->given & CAY_LIMIT_BIT(field)) {                                                           \
+                if (of_template.field > 0 && (asked->l.field == 0 || asked->l.field > of_template.field))    \
+                        return cay_fail(err, CAY_DENIED, "limits." word ": template '%s' has less",          \
+                                        t->name);                                                            \
+                l->field = asked->l.field;                                                                   \
+        }
+#include "domain/model/limits.def"
+#undef CAY_LIMIT
+        return 0;
+}
+
+static int prepare(struct update *u, const struct cay_sandbox_view *view, struct cay_network_change *change,
+                   struct cay_error *err)
+{
+        const struct cay_op_call *c = u->call;
+        const struct args *a = c->args;
+        bool is_admin = cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN);
+        const struct cay_template *t = bound(c, view->template_name, is_admin);
+        struct cay_network_wish wish = { 0 };
+        int network;
+
+        if (merge(u, a, view, &wish, err) < 0)
+                return -1;
+        network = cay_network_find(wish.network);
+        if (network < 0)
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "network: '%.40s' is not there; none, list, bridge and learn are",
+                                wish.network);
+        *change =
+                (struct cay_network_change){ .network = (enum cay_network)network, .limits = *view->limits };
+        cay_buf_init(&u->policy, POLICY_MAX);
+        return make_policy(u, view, &wish, t, is_admin, change, err) < 0 ||
+                               set_limits(&a->limits, t, &change->limits, err) < 0
+                       ? -1
+                       : 0;
+}
+
+static void on_updated(struct cay_job *job)
+{
+        struct update *u = cay_container_of(job, struct update, service.job);
+        struct cay_op_call *c = u->call;
+        struct cay_error err = job->err;
+
+        update_free(u);
+        if (err.code != CAY_OK)
+                cay_op_fail(c, &err, NULL);
+        else
+                cay_op_network_answer(c);
+}
+
+static void run(struct cay_op_call *c)
+{
+        const struct args *a = c->args;
+        struct cay_viewer viewer = cay_op_viewer(c);
+        struct cay_network_change change;
+        struct cay_sandbox_view view;
+        struct cay_error err = { 0 };
+        struct update *u;
+
+        if (cay_service_get(c->world->service, &viewer, a->id, &view, &err) < 0) {
+                cay_op_fail(c, &err, "id");
+                return;
+        }
+        u = calloc(1, sizeof(*u));
+        if (!u) {
+                cay_op_fail_memory(c);
+                return;
+        }
+        u->call = c;
+        cay_job_init(&u->service.job, on_updated);
+        if (prepare(u, &view, &change, &err) < 0) {
+                update_free(u);
+                cay_op_fail(c, &err, NULL); /* the text begins with the field */
+                return;
+        }
+        cay_service_network_update(c->world->service, &viewer, a->id, &change, &u->service);
+}
+
+const struct cay_op cay_op_network_update = {
+        .name = "network_update",
+        .route = "PATCH /api/sandboxes/{id}/network",
+        .doc = "Changes what a sandbox may reach: its rules or its limits. Connections that are not allowed "
+               "any "
+               "more end. Stored before it is answered; a stopped sandbox has it at its next start",
+        .scope = CAY_SCOPE_EXEC,
+        .fields = fields,
+        .args_size = sizeof(struct args),
+        .result = &cay_result_network,
+        .tool = CAY_TOOL(
+                "Change a network",
+                "Allows or takes back hosts, as far as its template allows (pypi.org, preset:python).",
+                .params = CAY_TOOL_PARAMS({ "add_allow", "add_allow", "Rules to add." },
+                                          { "remove_allow", "remove_allow", "Rules to take out." }),
+                .picks = "network allow deny"),
+        .verb = CAY_OP_VERB(
+                "network set", "id",
+                "Changes what a sandbox may reach. --allow and --deny replace its rules; --add-allow,\n"
+                "--remove-allow, --add-deny and --remove-deny change single ones. Connections that\n"
+                "are not allowed any more end.",
+                CAY_OP_NETWORK_COLUMNS, "limits"),
+        .run = run,
+};
