@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cay-net/conn.h"
+#include "cay-net/edge.h"
 #include "cay-net/stub.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/fair.h"
@@ -305,6 +306,7 @@ void net_box_free(struct net_box *b)
         unwatch(&b->dns_tcp);
         net_stub_end(b);
         end_all(b, "the sandbox's network was removed");
+        net_edge_forget(b);
         cay_timer_clear(&b->accept_again);
         cay_timer_clear(&b->go_on);
         cay_names_free(b->names);

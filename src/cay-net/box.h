@@ -28,12 +28,15 @@
 struct net_box;
 struct net_conn;
 struct net_dns_link;
+struct net_edge;
+struct cay_net_secrets;
 
 struct net_world {                     /* what all sandboxes share */
         struct cay_loop *loop;         /* borrowed */
         struct net_resolver *resolver; /* borrowed */
         struct net_pipes pipes;
-        int routes; /* sys_route_open */
+        int routes;            /* sys_route_open */
+        struct net_edge *edge; /* owned by the broker; NULL: there are no secrets here */
         unsigned connections, connections_most;
         uint64_t last_connection;                                   /* number of it */
         void (*on_log)(struct net_world *world, struct net_box *b); /* a new entry; may be NULL */
@@ -56,6 +59,8 @@ struct net_box {
         unsigned conn_count, waiting;        /* waiting: directions that a rate holds back */
         struct net_dns_link *dns_links;
         unsigned dns_link_count;
+        struct cay_net_secrets *secrets; /* owned; NULL: none */
+        unsigned edge_count;             /* connections that cay-edge has */
         struct net_answer_stats {
                 uint64_t up_bytes, down_bytes, connections_all, refused, queries, queries_refused;
         } stats;

@@ -12,6 +12,8 @@
 
 #include "cay-net/box.h"
 #include "cay-net/confine.h"
+#include "cay-net/edge.h"
+#include "domain/network/secret_text.h"
 #include "foundation/base/log.h"
 #include "foundation/base/str.h"
 #include "foundation/sys/files_limit.h"
@@ -32,6 +34,7 @@ struct broker {
         struct net_box *boxes;      /* owned */
         unsigned box_count;
         struct cay_timer push_again;
+        int edge_link; /* to cay-edge, until it is opened */
 };
 
 /* Saying */
@@ -89,14 +92,12 @@ static struct net_box **find(struct broker *b, const char *id)
 }
 
 /* From a front: all of it has to be in the socket, and then its end. Nothing here waits, whatever the front does. */
-static int receive_policy(int fd, struct cay_policy_pair *ret, struct cay_error *err)
+/* text: NET_POLICY_MAX + 1 bytes. */
+static int receive_text(int fd, char *text, size_t *ret_len, struct cay_error *err)
 {
-        cay_auto_free char *text = malloc(NET_POLICY_MAX + 1);
         size_t len = 0;
         ssize_t n = 1;
 
-        if (!text)
-                return cay_fail(err, CAY_INTERNAL, "network policy: no memory");
         while (n > 0 && len <= NET_POLICY_MAX) {
                 n = recv(fd, text + len, NET_POLICY_MAX + 1 - len, MSG_DONTWAIT);
                 if (n < 0 && errno == EINTR)
@@ -106,7 +107,22 @@ static int receive_policy(int fd, struct cay_policy_pair *ret, struct cay_error 
         }
         if (n < 0)
                 return cay_fail(err, CAY_INVALID, "network policy: must be whole when it is sent");
-        if (len < 1 || len > NET_POLICY_MAX)
+        if (len > NET_POLICY_MAX)
+                return cay_fail(err, CAY_LIMIT, "network policy: must have at most %u bytes", NET_POLICY_MAX);
+        *ret_len = len;
+        return 0;
+}
+
+static int receive_policy(int fd, struct cay_policy_pair *ret, struct cay_error *err)
+{
+        cay_auto_free char *text = malloc(NET_POLICY_MAX + 1);
+        size_t len;
+
+        if (!text)
+                return cay_fail(err, CAY_INTERNAL, "network policy: no memory");
+        if (receive_text(fd, text, &len, err) < 0)
+                return -1;
+        if (len < 1)
                 return cay_fail(err, CAY_LIMIT, "network policy: must have 1 to %u bytes", NET_POLICY_MAX);
         return cay_policy_text_read(text, len, ret, err);
 }
@@ -168,6 +184,28 @@ static int change_box(struct broker *b, const struct net_box_request *req, int f
                 return -1;
         net_box_change_take(box, &req->limits, &policy);
         return 0;
+}
+
+static int change_secrets(struct broker *b, const struct net_box_request *req, int fd, struct cay_error *err)
+{
+        struct net_box *box = *find(b, req->id);
+        struct cay_net_secrets *secrets = NULL;
+        cay_auto_free char *text = NULL;
+        size_t len = 0;
+        int r;
+
+        if (!box)
+                return cay_fail(err, CAY_NOT_FOUND, "sandbox '%s' has no network here", req->id);
+        text = malloc(NET_POLICY_MAX + 1);
+        if (!text)
+                return cay_fail(err, CAY_INTERNAL, "secrets: no memory");
+        r = receive_text(fd, text, &len, err);
+        if (r == 0)
+                r = cay_secret_text_read(text, len, &secrets, err);
+        explicit_bzero(text, len);
+        if (r == 0)
+                net_edge_change_take(box, secrets);
+        return r;
 }
 
 static void drop_box(struct broker *b, struct net_box **at)
@@ -264,6 +302,11 @@ static int hear_all_take(struct helper_server *e, const void *request, const int
                 change_box(b, &req->box, fds[0], &err);
                 close(fds[0]);
                 break;
+        case NET_box_secrets:
+                cay_str_copy(a.id, sizeof(a.id), req->box.id);
+                change_secrets(b, &req->box, fds[0], &err);
+                close(fds[0]);
+                break;
         case NET_box_list:
                 put_list(b, req->list.from, &a);
                 break;
@@ -316,6 +359,11 @@ static int set_up(struct broker *b, const struct net_options *o, struct cay_erro
                 return cay_fail_sys(err, CAY_INTERNAL, b->world.routes, "open the kernel's routes");
         b->server = (struct helper_server){ .kind = &front, .loop = b->world.loop, .request = &b->request };
         b->is_kept = o->keep;
+        if (b->edge_link >= 0) {
+                b->world.edge = net_edge_new_take(&b->world, cay_take_fd(b->edge_link));
+                if (!b->world.edge)
+                        return cay_fail(err, CAY_INTERNAL, "no memory");
+        }
         fcntl(HELPER_FRONT_FD, F_SETFD, FD_CLOEXEC);
         r = helper_server_open_front(&b->server, HELPER_FRONT_FD);
         if (r == 0 && o->keep) {
@@ -336,6 +384,7 @@ static void close_all(struct broker *b)
         if (b->world.loop)
                 cay_loop_round(b->world.loop, 0); /* what was under way is told to nobody, and freed */
         net_pipes_done(&b->world.pipes);
+        net_edge_free(b->world.edge);
         if (b->world.routes >= 0)
                 close(b->world.routes);
         cay_loop_free(b->world.loop);
@@ -343,7 +392,7 @@ static void close_all(struct broker *b)
 
 int net_main(int argc, char **argv)
 {
-        static struct broker b = { .world.routes = -1 };
+        static struct broker b = { .world.routes = -1, .edge_link = -1 };
         const struct cay_log_config log = { .program = "cay-net",
                                             .least = CAY_LOG_WARN,
                                             .fd = STDERR_FILENO };
@@ -357,6 +406,10 @@ int net_main(int argc, char **argv)
         sigprocmask(SIG_SETMASK, &none, NULL); /* whoever started us may have them blocked until here */
         signal(SIGPIPE, SIG_IGN);
         r = net_options_read(argc, argv, &o, &err);
+        if (r == 0 && o.edge) {
+                b.edge_link = net_edge_start(o.edge, o.id, &err);
+                r = b.edge_link < 0 ? -1 : 0;
+        }
         if (r == 0)
                 r = net_give_up_root(&o, &err);
         if (r == 0)

@@ -18,8 +18,9 @@
 
 struct net_options {
         const char *resolv_conf;
-        bool keep;   /* there is a keeper at HELPER_KEEPER_FD */
-        unsigned id; /* user and group to become when started as root; 0: nobody */
+        const char *edge; /* path of cay-edge; NULL: sandboxes have no secrets */
+        bool keep;        /* there is a keeper at HELPER_KEEPER_FD */
+        unsigned id;      /* user and group to become when started as root; 0: nobody */
 };
 
 int net_options_read(int argc, char **argv, struct net_options *ret, struct cay_error *err);

@@ -3,19 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "foundation/base/log.h"
-#include "foundation/sys/caps.h"
+#include "foundation/sys/confine.h"
 #include "foundation/sys/fd.h"
 #include "foundation/sys/landlock.h"
 #include "foundation/sys/seccomp_list.h"
@@ -36,39 +33,16 @@ static const struct sys_seccomp_row rows[] = {
 int net_give_up_root(const struct net_options *o, struct cay_error *err)
 {
         unsigned id = o->id ? o->id : NOBODY;
-        int r = 0;
+        int r = sys_give_up_root(id);
 
-        if (geteuid() == 0) {
-                r = sys_setgroups(0, NULL);
-                if (r == 0)
-                        r = sys_setresgid(id, id, id);
-                if (r == 0)
-                        r = sys_setresuid(id, id, id);
-        }
-        if (r == 0)
-                r = sys_caps_set(0, 0, 0);
-        if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-                r = -errno;
-        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "give up root's rights for id %u", id) : 0;
 }
 
 /* resolv.conf is replaced rather than written, and often a link to another folder: folders are what holds. */
-static int folder_of(const char *path)
-{
-        char real[PATH_MAX], *slash;
-
-        if (!realpath(path, real))
-                return -1;
-        slash = strrchr(real, '/');
-        *(slash == real ? slash + 1 : slash) = '\0';
-        return sys_open_at(AT_FDCWD, real, O_PATH | O_DIRECTORY, 0);
-}
-
 static int close_files(const struct net_options *o, struct cay_error *err)
 {
         cay_auto_close int etc = sys_open_at(AT_FDCWD, "/etc", O_PATH | O_DIRECTORY, 0);
-        cay_auto_close int own = folder_of(o->resolv_conf);
+        cay_auto_close int own = sys_open_folder_of(o->resolv_conf);
         struct sys_landlock_folder folders[2];
         unsigned count = 0;
         int r;

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "cay-net/edge.h"
 #include "domain/network/tls_hello.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/str.h"
@@ -42,6 +43,7 @@ struct net_conn {
         uint16_t port;
         enum step step;
         bool is_name_checked; /* the TLS server name was the name */
+        bool has_secrets;     /* its other side is cay-edge (edge.h) */
         struct side up, down;
         uint64_t number, began_ms;
         struct cay_deferred gone;
@@ -278,10 +280,27 @@ void net_conn_go_on(struct net_conn *c)
                 relay(c);
 }
 
+/* False: it has been ended. */
+static bool hand_over(struct net_conn *c)
+{
+        char why[NET_WHY];
+
+        if (!c->is_name_checked || !net_edge_has(c->box, c->name, c->port))
+                return true;
+        cay_watch_remove(&c->server);
+        c->has_secrets = true;
+        if (net_edge_hand_over(c->box, c->number, c->name, &c->up.pump.to, why) == 0)
+                return true;
+        net_conn_end(c, NET_LOG_FAILED, why);
+        return false;
+}
+
 static void begin_relay(struct net_conn *c)
 {
         const int one = 1;
 
+        if (!hand_over(c))
+                return;
         setsockopt(c->up.pump.from, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
         setsockopt(c->up.pump.to, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
         setsockopt(c->up.pump.to, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
@@ -451,7 +470,8 @@ static bool needs_hello(const struct net_conn *c)
 {
         const struct cay_policy_target t = { .name = c->name, .port = c->port };
 
-        return c->port == TLS_PORT && cay_policy_pair_checks_names(&c->box->policy, &t);
+        return c->port == TLS_PORT &&
+               (cay_policy_pair_checks_names(&c->box->policy, &t) || net_edge_has(c->box, c->name, c->port));
 }
 
 /* Beginning */
@@ -547,4 +567,10 @@ void net_conn_judge_again(struct net_conn *c)
                 return;
         snprintf(text, sizeof(text), "the policy changed: %.160s", why);
         net_conn_end(c, NET_LOG_REFUSED, text);
+}
+
+void net_conn_secrets_changed(struct net_conn *c)
+{
+        if (c->has_secrets)
+                net_conn_end(c, NET_LOG_REFUSED, "the sandbox's secrets changed");
 }

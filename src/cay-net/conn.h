@@ -25,6 +25,7 @@
 void net_conn_begin_take(struct net_box *b, int fd);
 /* Ends it with a reset; it is logged with `why`. */
 void net_conn_end(struct net_conn *c, unsigned verdict, const char *why);
-void net_conn_judge_again(struct net_conn *c); /* the policy has changed */
-void net_conn_go_on(struct net_conn *c);       /* a rate may let it */
+void net_conn_judge_again(struct net_conn *c);     /* the policy has changed */
+void net_conn_secrets_changed(struct net_conn *c); /* ends it if it has some */
+void net_conn_go_on(struct net_conn *c);           /* a rate may let it */
 struct net_conn *net_conn_next(const struct net_conn *c);

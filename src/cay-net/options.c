@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay-net [--keep] [--id N] [--resolv-conf PATH] */
+/* cay-net [--keep] [--id N] [--resolv-conf PATH] [--edge PATH] */
 #include <string.h>
 
 #include "cay-net/broker.h"
@@ -16,6 +16,8 @@ int net_options_read(int argc, char **argv, struct net_options *ret, struct cay_
                         ret->keep = true;
                 } else if (strcmp(argv[i], "--resolv-conf") == 0 && value) {
                         ret->resolv_conf = argv[++i];
+                } else if (strcmp(argv[i], "--edge") == 0 && value) {
+                        ret->edge = argv[++i];
                 } else if (strcmp(argv[i], "--id") == 0 && value) {
                         if (cay_parse_u64(argv[++i], &id) < 0 || id < 1 || id > INT32_MAX)
                                 return cay_fail(err, CAY_INVALID,
@@ -24,7 +26,8 @@ int net_options_read(int argc, char **argv, struct net_options *ret, struct cay_
                         ret->id = (unsigned)id;
                 } else {
                         return cay_fail(err, CAY_INVALID,
-                                        "unknown argument '%.60s': use --keep, --id N or --resolv-conf PATH",
+                                        "unknown argument '%.60s': use --keep, --id N, --resolv-conf PATH or "
+                                        "--edge PATH",
                                         argv[i]);
                 }
         }

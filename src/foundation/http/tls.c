@@ -12,6 +12,8 @@
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
 
+#include "foundation/http/tls_priv.h"
+
 struct cay_tls_context {
         SSL_CTX *ctx;          /* owned */
         BIO_METHOD *socket_io; /* owned */
@@ -110,8 +112,7 @@ static int load(SSL_CTX *ctx, const char *cert_path, const char *key_path, struc
         return 0;
 }
 
-static int set_up(struct cay_tls_context *t, const char *cert_path, const char *key_path,
-                  struct cay_error *err)
+static int set_up_server(struct cay_tls_context *t, struct cay_error *err)
 {
         t->socket_io = new_socket_io();
         t->ctx = SSL_CTX_new(TLS_server_method());
@@ -126,7 +127,7 @@ static int set_up(struct cay_tls_context *t, const char *cert_path, const char *
                                          SSL_MODE_RELEASE_BUFFERS);
         SSL_CTX_set_session_cache_mode(t->ctx, SSL_SESS_CACHE_OFF); /* tickets do without */
         SSL_CTX_set_alpn_select_cb(t->ctx, choose_protocol, NULL);
-        return load(t->ctx, cert_path, key_path, err);
+        return 0;
 }
 
 struct cay_tls_context *cay_tls_context_new(const char *cert_path, const char *key_path,
@@ -138,10 +139,23 @@ struct cay_tls_context *cay_tls_context_new(const char *cert_path, const char *k
                 cay_fail(err, CAY_INTERNAL, "no memory for TLS");
                 return NULL;
         }
-        if (set_up(t, cert_path, key_path, err) < 0) {
+        if (set_up_server(t, err) < 0 || load(t->ctx, cert_path, key_path, err) < 0) {
                 cay_tls_context_free(t);
                 return NULL;
         }
+        return t;
+}
+
+struct cay_tls_context *cay_tls_context_new_with(X509 *cert, EVP_PKEY *key, struct cay_error *err)
+{
+        struct cay_tls_context *t = calloc(1, sizeof(*t));
+        int r = t ? set_up_server(t, err) : cay_fail(err, CAY_INTERNAL, "no memory for TLS");
+
+        if (r == 0 &&
+            (SSL_CTX_use_certificate(t->ctx, cert) != 1 || SSL_CTX_use_PrivateKey(t->ctx, key) != 1))
+                r = fail_tls(err, CAY_INTERNAL, "use a TLS certificate for", "a name");
+        if (r < 0)
+                cay_tls_context_free(cay_take(t));
         return t;
 }
 

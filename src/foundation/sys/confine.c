@@ -95,3 +95,22 @@ int sys_self_confine(void)
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
         return 0;
 }
+
+int sys_give_up_root(unsigned id)
+{
+        int r = 0;
+
+        if (geteuid() == 0) {
+                r = sys_setgroups(0, NULL);
+                if (r == 0)
+                        r = sys_setresgid(id, id, id);
+                if (r == 0)
+                        r = sys_setresuid(id, id, id);
+        }
+        if (r == 0)
+                r = sys_caps_set(0, 0, 0);
+        if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                r = -errno;
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+        return r;
+}

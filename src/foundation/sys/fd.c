@@ -3,6 +3,9 @@
 #include "foundation/sys/fd.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -240,4 +243,15 @@ void sys_fd_mark(int fd, bool close_on_exec)
 {
         if (fd >= 0)
                 fcntl(fd, F_SETFD, close_on_exec ? FD_CLOEXEC : 0);
+}
+
+int sys_open_folder_of(const char *path)
+{
+        char real[PATH_MAX], *slash;
+
+        if (!realpath(path, real))
+                return -errno;
+        slash = strrchr(real, '/');
+        *(slash == real ? slash + 1 : slash) = '\0';
+        return sys_open_at(AT_FDCWD, real, O_PATH | O_DIRECTORY, 0);
 }

@@ -26,6 +26,8 @@ int sys_open_beneath(int dirfd, const char *path, int flags, mode_t mode);
  * Linux 6.6) the entry is opened and changed through /proc. Without /proc it is a check followed by a call.
  */
 int sys_chmod_at(int dirfd, const char *name, mode_t mode);
+/* O_PATH of the folder in which the file really is, links followed. For rules that must hold when the file is replaced. */
+int sys_open_folder_of(const char *path);
 /* One write of the whole text to an existing (kernel) file. */
 int sys_write_file(int dirfd, const char *path, const char *text);
 /* Reads at most size-1 bytes and ends them with NUL; returns the length. */

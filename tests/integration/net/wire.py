@@ -7,7 +7,7 @@ import socket
 import struct
 
 MAGIC = 0x6361796e
-HELLO, ADD, POLICY, DROP, LIST, STATS, LOG_READ = range(1, 8)
+HELLO, ADD, POLICY, DROP, LIST, STATS, LOG_READ, SECRETS = range(1, 9)
 LOG = 100
 REQUEST, ANSWER = 144, 1200
 KINDS = {0: None, 1: 'dns', 2: 'tcp', 3: 'tls', 4: 'udp', 5: 'quota'}
@@ -107,6 +107,13 @@ class Front:
             return self.ask(POLICY, ident.encode().ljust(64, b'\0') + (lim or limits()), [fd])
         finally:
             os.close(fd)
+
+    def secrets(self, ident, words):
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            ours.sendall(words.encode())
+            ours.close()
+            return self.ask(SECRETS, ident.encode(), [theirs.fileno()])
 
     def stats(self, ident):
         a = self.ask(STATS, ident.encode())

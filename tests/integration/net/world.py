@@ -253,7 +253,7 @@ class Box:
 class Net:
     """cay-net itself, as a keeper starts it."""
 
-    def __init__(self, resolv, keep=True, files=0):
+    def __init__(self, resolv, keep=True, files=0, edge=False):
         front, front_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.keeper, keeper_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ends = (front_end.fileno(), keeper_end.fileno())
@@ -265,7 +265,8 @@ class Net:
             os.dup2(a, 3)
             os.dup2(b, 4)
             os.closerange(5, 256)
-        self.child = subprocess.Popen([f'{BUILD}/cay-net', '--keep', '--id', '4242', '--resolv-conf', resolv], preexec_fn=place, close_fds=False)
+        self.child = subprocess.Popen([f'{BUILD}/cay-net', '--keep', '--id', '4242', '--resolv-conf', resolv,
+                                       *(['--edge', f'{BUILD}/cay-edge'] if edge else [])], preexec_fn=place, close_fds=False)
         front_end.close()
         keeper_end.close()
         self.front = wire.Front(front)

@@ -43,9 +43,9 @@ static void each_row_passes_as_it_is_and_in_its_state_alone(void **state)
                 unsigned fds, state;
         } rows[] = {
                 { NET_hello, 0, HELPER_FRESH },      { NET_box_add, 4, HELPER_READY },
-                { NET_box_policy, 1, HELPER_READY }, { NET_box_drop, 0, HELPER_READY },
-                { NET_box_list, 0, HELPER_READY },   { NET_box_stats, 0, HELPER_READY },
-                { NET_log_read, 0, HELPER_READY },
+                { NET_box_policy, 1, HELPER_READY }, { NET_box_secrets, 1, HELPER_READY },
+                { NET_box_drop, 0, HELPER_READY },   { NET_box_list, 0, HELPER_READY },
+                { NET_box_stats, 0, HELPER_READY },  { NET_log_read, 0, HELPER_READY },
         };
 
         assert_int_equal(sizeof(rows) / sizeof(rows[0]), NET_TYPE_COUNT - 1);
