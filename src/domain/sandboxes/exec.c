@@ -30,6 +30,7 @@ struct cay_exec *cay_exec_new(struct cay_service *s, struct cay_sandbox *sb)
         x->refs = 1;
         x->spool = CAY_SPOOL_CLOSED;
         x->exit_code = -1;
+        x->context = x->language = "";
         x->facts.facts.exit_code = -1;
         memcpy(x->sandbox_id, sb->id, sizeof(x->sandbox_id));
         memcpy(x->owner, sb->owner, sizeof(x->owner));
@@ -127,6 +128,11 @@ static uint64_t time_of(const struct cay_exec *x)
         return paused > 0 && paused < now ? paused : now;
 }
 
+bool cay_exec_is_kernel(const struct cay_exec *x)
+{
+        return x->context[0] != '\0';
+}
+
 bool cay_exec_is_terminal(const struct cay_exec *x)
 {
         return x->tty && x->has_stdin;
@@ -158,6 +164,9 @@ void cay_exec_fill_view(const struct cay_exec *x, struct cay_exec_view *ret)
                 .is_line = x->is_line,
                 .cwd = x->cwd,
                 .user = x->user_text,
+                .context = x->context,
+                .language = x->language,
+                .runs_code = x->runs_code,
                 .has_stdin = x->has_stdin,
                 .tty = x->tty,
                 .background = x->background,

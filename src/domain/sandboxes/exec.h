@@ -35,6 +35,11 @@ struct cay_exec_new {             /* zeroed: defaults */
         uint64_t output_bytes;    /* most it may print; 0: no limit */
         bool output_cut;          /* at the limit: drop the rest instead of ending it */
         const char *claim;        /* as in struct cay_sandbox_new; the first result is an exec's id */
+        /*
+         * It is the kernel of this context, for this language (domain/contexts). Then it has no wall time, and while nobody watches
+         * it, it does not count as use of its sandbox. NULL: none.
+         */
+        const char *context, *language;
 };
 
 struct cay_exec_call {
@@ -62,7 +67,9 @@ struct cay_exec_view {
         const char *id, *sandbox;
         const char *const *argv; /* NULL-terminated; {"/bin/sh", "-c", line} for a line */
         bool is_line;
-        const char *cwd, *user; /* "" when not given */
+        const char *cwd, *user;         /* "" when not given */
+        const char *context, *language; /* "": it is no kernel */
+        bool runs_code;                 /* of a kernel: a run has it */
         bool has_stdin, tty, background;
         enum cay_exec_state state;
         uint32_t pid; /* inside the box; 0: not known */
@@ -110,7 +117,7 @@ struct cay_exec_watcher { /* embedded by its owner, zeroed */
         struct cay_exec *exec; /* NULL: not watching */
         struct cay_exec_watcher *next;
         uint64_t at, run;
-        bool holds, hungry, end_told;
+        bool holds, hungry, end_told, runs_code;
 };
 
 struct cay_exec_piece {
@@ -140,6 +147,11 @@ bool cay_exec_watcher_is_over(
 /* The command's view; works also after its sandbox has gone. */
 void cay_exec_watcher_view(const struct cay_exec_watcher *w, struct cay_exec_view *ret);
 void cay_service_exec_unwatch(struct cay_exec_watcher *w); /* may be called when it does not watch */
+/* Takes the kernel that is watched for one run of code, until unwatch. CAY_CONFLICT: another run has it. */
+int cay_exec_watcher_take_kernel(struct cay_exec_watcher *w, struct cay_error *err);
+/* From now on the command is no kernel of a context: its context was removed, or has another. */
+int cay_service_exec_leave_context(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                                   const char *exec, struct cay_error *err);
 
 /* Input */
 

@@ -347,6 +347,32 @@ void cay_exec_watcher_view(const struct cay_exec_watcher *w, struct cay_exec_vie
         cay_exec_fill_view(w->exec, ret);
 }
 
+int cay_exec_watcher_take_kernel(struct cay_exec_watcher *w, struct cay_error *err)
+{
+        struct cay_exec *x = w->exec;
+
+        if (x->runs_code)
+                return cay_fail(err, CAY_CONFLICT,
+                                "context '%s' is busy with another run; wait for it, interrupt it, or use "
+                                "another context",
+                                x->context);
+        x->runs_code = w->runs_code = true;
+        return 0;
+}
+
+int cay_service_exec_leave_context(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                                   const char *exec, struct cay_error *err)
+{
+        struct cay_exec *x = cay_exec_get(s, v, sandbox, exec, NULL, err);
+
+        if (x == NULL)
+                return -1;
+        x->context = x->language = "";
+        x->dirty = true;
+        cay_tick_by(s, 0);
+        return 0;
+}
+
 /* Its connection may have broken: if it returns soon, it finds all that it has not read. */
 static void await(struct cay_exec *x, const struct cay_exec_watcher *left)
 {
@@ -375,6 +401,8 @@ void cay_service_exec_unwatch(struct cay_exec_watcher *w)
         }
         w->next = NULL;
         x->watcher_count--;
+        if (w->runs_code)
+                x->runs_code = w->runs_code = false;
         if (x->sandbox != NULL) {
                 cay_exec_use(x);
                 await(x, w);

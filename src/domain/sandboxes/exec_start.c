@@ -434,9 +434,11 @@ static int fill_new(struct cay_sandbox *sb, struct cay_exec *x, const struct cay
                 return -1;
         x->cwd = copy(&x->mem, w->cwd != NULL ? w->cwd : "");
         x->user_text = copy(&x->mem, w->user != NULL ? w->user : "");
+        x->context = copy(&x->mem, w->context != NULL ? w->context : "");
+        x->language = copy(&x->mem, w->language != NULL ? w->language : "");
         x->term = copy(&x->start_mem, w->term);
-        if (x->cwd == NULL || x->user_text == NULL || (w->term != NULL && x->term == NULL) ||
-            cay_record_copy_map(&x->start_mem, &w->env, &x->env) < 0)
+        if (x->cwd == NULL || x->user_text == NULL || x->context == NULL || x->language == NULL ||
+            (w->term != NULL && x->term == NULL) || cay_record_copy_map(&x->start_mem, &w->env, &x->env) < 0)
                 return cay_fail(err, CAY_INVALID, "env: is too long");
         x->is_line = w->line != NULL;
         x->has_stdin = w->has_stdin;
@@ -444,8 +446,10 @@ static int fill_new(struct cay_sandbox *sb, struct cay_exec *x, const struct cay
         x->background = w->background;
         x->rows = (uint16_t)(w->rows > 0 ? w->rows : 24);
         x->cols = (uint16_t)(w->cols > 0 ? w->cols : 80);
-        /* The sandbox's limit is for commands that work; a terminal waits for a person. */
-        x->timeout_ms = w->timeout_ms > 0 ? w->timeout_ms : cay_exec_is_terminal(x) ? 0 : sb->limits.wall_ms;
+        /* The sandbox's limit is for commands that work. A terminal waits for a person, a kernel for its next run. */
+        x->timeout_ms = w->timeout_ms > 0                                  ? w->timeout_ms
+                        : cay_exec_is_terminal(x) || cay_exec_is_kernel(x) ? 0
+                                                                           : sb->limits.wall_ms;
         x->cpu_time_ms = w->cpu_time_ms > 0 ? w->cpu_time_ms : sb->limits.cpu_time_ms;
         x->output_bytes = w->output_bytes;
         x->output_cut = w->output_cut;

@@ -365,7 +365,7 @@ int cay_record_read_sandbox(struct cay_service *s, const struct cay_store_sandbo
 
 struct exec_spec {
         bool is_line, has_stdin, tty, background;
-        const char *cwd, *user;
+        const char *cwd, *user, *context, *language;
         uint64_t output_bytes, timeout_ms, cpu_time_ms, hints, wall_us, cpu_us, memory_peak, out_bytes,
                 err_bytes, cut_bytes, pid;
         bool output_gone;
@@ -379,6 +379,8 @@ static const struct cay_field exec_spec_fields[] = {
         ROW(struct exec_spec, background, BOOL),
         LONG(struct exec_spec, cwd),
         ROW(struct exec_spec, user, TEXT),
+        ROW(struct exec_spec, context, TEXT),
+        ROW(struct exec_spec, language, TEXT),
         ROW(struct exec_spec, output_bytes, U64),
         ROW(struct exec_spec, timeout_ms, U64),
         ROW(struct exec_spec, cpu_time_ms, U64),
@@ -469,6 +471,10 @@ void cay_record_put_exec(struct cay_exec *x, struct cay_store_batch *b)
         put_bool(&j, "background", x->background);
         put_text(&j, "cwd", x->cwd);
         put_text(&j, "user", x->user_text);
+        if (cay_exec_is_kernel(x)) {
+                put_text(&j, "context", x->context);
+                put_text(&j, "language", x->language);
+        }
         put_u64(&j, "output_bytes", x->output_bytes);
         put_u64(&j, "timeout_ms", x->timeout_ms);
         put_u64(&j, "cpu_time_ms", x->cpu_time_ms);
@@ -506,7 +512,11 @@ static int fill_exec(struct cay_exec *x, const struct cay_store_exec *r, const s
         x->argv_json = cay_arena_copy(&x->mem, r->argv, strlen(r->argv));
         x->cwd = cay_arena_copy(&x->mem, text_or(spec->cwd, ""), strlen(text_or(spec->cwd, "")));
         x->user_text = cay_arena_copy(&x->mem, text_or(spec->user, ""), strlen(text_or(spec->user, "")));
-        if (x->argv == NULL || x->argv_json == NULL || x->cwd == NULL || x->user_text == NULL)
+        x->context = cay_arena_copy(&x->mem, text_or(spec->context, ""), strlen(text_or(spec->context, "")));
+        x->language =
+                cay_arena_copy(&x->mem, text_or(spec->language, ""), strlen(text_or(spec->language, "")));
+        if (x->argv == NULL || x->argv_json == NULL || x->cwd == NULL || x->user_text == NULL ||
+            x->context == NULL || x->language == NULL)
                 return -ENOMEM;
         for (unsigned i = 0; i < t->argv.count; i++) {
                 x->argv[i] = cay_arena_copy(&x->mem, t->argv.items[i], strlen(t->argv.items[i]));

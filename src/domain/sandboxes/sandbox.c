@@ -88,7 +88,7 @@ void cay_sandbox_use(struct cay_sandbox *sb)
 bool cay_sandbox_is_idle(const struct cay_sandbox *sb)
 {
         for (const struct cay_exec *x = sb->execs; x != NULL; x = x->next)
-                if (!cay_exec_is_ended(x))
+                if (!cay_exec_is_ended(x) && (!cay_exec_is_kernel(x) || x->runs_code))
                         return false;
         return sb->channels == NULL;
 }

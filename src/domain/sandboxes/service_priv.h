@@ -217,6 +217,8 @@ struct cay_exec {
 
         const char **argv;
         const char *cwd, *user_text, *argv_json;
+        const char *context, *language; /* "": it is no kernel */
+        bool runs_code;                 /* of a kernel: a run has it */
         const char *term;
         struct cay_field_map env; /* start_mem: may hold secrets, not stored */
         bool is_line, has_stdin, tty, background, output_cut;
@@ -414,7 +416,7 @@ void cay_sandbox_settle(
         struct cay_sandbox *sb); /* the running commands changed: stores the state if it is new */
 void cay_sandbox_set_cause(struct cay_sandbox *sb, enum cay_cause cause, const char *text);
 void cay_sandbox_use(struct cay_sandbox *sb);
-bool cay_sandbox_is_idle(const struct cay_sandbox *sb);     /* nothing runs, nothing is open */
+bool cay_sandbox_is_idle(const struct cay_sandbox *sb);     /* only waiting kernels run, nothing is open */
 bool cay_sandbox_counts_idle(const struct cay_sandbox *sb); /* and it ends if that lasts */
 int cay_sandbox_check_usable(const struct cay_sandbox *sb,
                              struct cay_error *err); /* commands, files, ports */
@@ -536,6 +538,8 @@ void cay_exec_fill_view(const struct cay_exec *x, struct cay_exec_view *ret);
  * is left alone.
  */
 bool cay_exec_is_terminal(const struct cay_exec *x);
+/* Whether it runs code for a context (domain/contexts). */
+bool cay_exec_is_kernel(const struct cay_exec *x);
 void cay_exec_use(struct cay_exec *x); /* it had input, output, or a watcher */
 /* How long it has been left alone; 0 while it is watched. */
 uint64_t cay_exec_idle_ms(const struct cay_exec *x);

@@ -145,7 +145,7 @@ static const char *why_to_end(struct cay_sandbox *sb, uint64_t now_ms)
 
 static void keep_used(struct cay_sandbox *sb, uint64_t now_ms)
 {
-        if (sb->running > 0 || sb->channels != NULL)
+        if (sb->channels != NULL || (sb->running > 0 && !cay_sandbox_is_idle(sb)))
                 sb->used_ms = now_ms;
         if (sb->dirty ||
             (cay_sandbox_is_stored(sb) && sb->used_ms > sb->used_stored_ms + CAY_SERVICE_USED_MS))
