@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# The Bash kernel of a context: runs one piece of code after the other in one shell. docs/contexts.md describes what it reads and
+# writes. It is evaluated by a loader that has read it from standard input; requests follow there.
+exec {__cay_in}<&0 </dev/null {__cay_out}>&1 {__cay_err}>&2
+__cay_count=0
+
+# A frame: its kind, its text (at most one piece), the descriptor.
+__cay_send() {
+        local LC_ALL=C
+        printf '\x1e%s%s%04x%s' "$__cay_mark" "$1" "${#2}" "$2" >&"$3"
+}
+
+__cay_next() {
+        local verb len LC_ALL=C
+        IFS=' ' read -r -u "$__cay_in" verb __cay_mark len && [ "$verb" = run ] || return
+        __cay_code= __cay_interrupted=
+        [ "$len" = 0 ] || IFS= read -r -N "$len" -u "$__cay_in" __cay_code || return
+        __cay_count=$((__cay_count + 1))
+        __cay_send B '' "$__cay_out"
+        __cay_send B '' "$__cay_err"
+}
+
+__cay_end() {
+        local name= value=
+        if [ -n "$__cay_interrupted" ]; then
+                name=Interrupted value='the run was interrupted'
+        elif [ "$1" -ne 0 ]; then
+                name=ExitStatus value="the last command ended with status $1"
+        fi
+        [ -z "$name" ] || __cay_send E "{\"name\":\"$name\",\"value\":\"$value\",\"traceback\":\"$name: $value\"}" "$__cay_out"
+        __cay_send X '' "$__cay_err"
+        __cay_send D "{\"execution_count\":$__cay_count}" "$__cay_out"
+        return "$1"
+}
+
+# An interrupt breaks out of all loops, of the code's and of this one, which then begins again. The code is evaluated outside of
+# functions, or what it declares would be local.
+trap '__cay_interrupted=1; break 1000 2>/dev/null' INT
+__cay_loop='
+while __cay_next; do
+        eval "$__cay_code"
+        __cay_end $?
+done
+[ -z "$__cay_interrupted" ] || {
+        __cay_end 130
+        eval "$__cay_loop"
+}'
+eval "$__cay_loop"
