@@ -21,7 +21,7 @@ from daemon import Daemon, wait_for  # noqa: E402
 
 STREAMS = {"file_watch"}  # answer with a stream alone
 WITH_DOCKER = {"template_build", "template_remove"}  # docker/test_images.py holds their answers against the document
-EVENTS = {"sandbox_events", "event_list", "template_build", "code_run", "exec_run", "exec_attach", "file_watch", "containers_start",
+EVENTS = {"context_run", "sandbox_events", "event_list", "template_build", "code_run", "exec_run", "exec_attach", "file_watch", "containers_start",
           "containers_exec", "service_execute"}  # answer with events, if they are asked for
 METHODS = ("get", "post", "put", "delete", "patch")
 

@@ -36,6 +36,12 @@ export const OPERATIONS = {
   exec_input: { method: "POST", path: "/api/sandboxes/{id}/execs/{exec}/input", query: ["eof","offset"], body: "bytes", answer: "json", once: false },
   exec_resize: { method: "POST", path: "/api/sandboxes/{id}/execs/{exec}/resize", query: [], body: "json", answer: "json", once: false },
   exec_signal: { method: "POST", path: "/api/sandboxes/{id}/execs/{exec}/signal", query: [], body: "json", answer: "json", once: false },
+  context_create: { method: "POST", path: "/api/sandboxes/{id}/contexts", query: [], body: "json", answer: "json", once: false },
+  context_list: { method: "GET", path: "/api/sandboxes/{id}/contexts", query: [], body: null, answer: "json", once: false },
+  context_run: { method: "POST", path: "/api/sandboxes/{id}/contexts/{context}/run", query: [], body: "json", answer: "json", once: false },
+  context_interrupt: { method: "POST", path: "/api/sandboxes/{id}/contexts/{context}/interrupt", query: [], body: null, answer: "json", once: false },
+  context_restart: { method: "POST", path: "/api/sandboxes/{id}/contexts/{context}/restart", query: [], body: "json", answer: "json", once: false },
+  context_remove: { method: "DELETE", path: "/api/sandboxes/{id}/contexts/{context}", query: [], body: null, answer: "json", once: false },
   file_read: { method: "GET", path: "/api/sandboxes/{id}/files", query: ["path","offset","length","tail","as_root"], body: null, answer: "bytes", once: false },
   file_write: { method: "PUT", path: "/api/sandboxes/{id}/files", query: ["path","mode","offset","append","exclusive","parents","if_tag","as_root"], body: "bytes", answer: "json", once: false },
   file_remove: { method: "DELETE", path: "/api/sandboxes/{id}/files", query: [], body: "json", answer: "json", once: false },
@@ -120,6 +126,12 @@ export interface Operations {
   exec_input: { args: t.ExecInputArgs; result: t.ExecInputResult };
   exec_resize: { args: t.ExecResizeArgs; result: t.Exec };
   exec_signal: { args: t.ExecSignalArgs; result: t.Exec };
+  context_create: { args: t.ContextCreateArgs; result: t.Context };
+  context_list: { args: t.ContextListArgs; result: t.ContextListResult };
+  context_run: { args: t.ContextRunArgs; result: t.ContextRun };
+  context_interrupt: { args: t.ContextInterruptArgs; result: t.Context };
+  context_restart: { args: t.ContextRestartArgs; result: t.Context };
+  context_remove: { args: t.ContextRemoveArgs; result: t.ContextRemoveResult };
   file_read: { args: t.FileReadArgs; result: Answer };
   file_write: { args: t.FileWriteArgs; result: t.FileWriteResult };
   file_remove: { args: t.FileRemoveArgs; result: t.FileRemoveResult };
@@ -337,6 +349,54 @@ export class Calls {
   /** Sends a signal to a command. POST /api/sandboxes/{id}/execs/{exec}/signal, scope exec */
   execSignal(args: t.ExecSignalArgs, options?: CallOptions): Promise<t.Exec> {
     return this.caller.call("exec_signal", args, undefined, options);
+  }
+
+  /**
+   * Starts an interpreter in a sandbox that keeps its variables between runs of code. POST
+   * /api/sandboxes/{id}/contexts, scope exec
+   */
+  contextCreate(args: t.ContextCreateArgs, options?: CallOptions): Promise<t.Context> {
+    return this.caller.call("context_create", args, undefined, options);
+  }
+
+  /**
+   * Lists the contexts of a sandbox, with the cause where one has ended. GET /api/sandboxes/{id}/contexts, scope
+   * read
+   */
+  contextList(args: t.ContextListArgs, options?: CallOptions): Promise<t.ContextListResult> {
+    return this.caller.call("context_list", args, undefined, options);
+  }
+
+  /**
+   * Runs code in a context: variables of earlier runs are there, and the value of its last expression is a
+   * result. POST /api/sandboxes/{id}/contexts/{context}/run, scope exec
+   */
+  contextRun(args: t.ContextRunArgs, options?: CallOptions): Promise<t.ContextRun> {
+    return this.caller.call("context_run", args, undefined, options);
+  }
+
+  /**
+   * Interrupts the code that a context runs; its variables stay. POST
+   * /api/sandboxes/{id}/contexts/{context}/interrupt, scope exec
+   */
+  contextInterrupt(args: t.ContextInterruptArgs, options?: CallOptions): Promise<t.Context> {
+    return this.caller.call("context_interrupt", args, undefined, options);
+  }
+
+  /**
+   * Ends the interpreter of a context and starts a new one, without variables. POST
+   * /api/sandboxes/{id}/contexts/{context}/restart, scope exec
+   */
+  contextRestart(args: t.ContextRestartArgs, options?: CallOptions): Promise<t.Context> {
+    return this.caller.call("context_restart", args, undefined, options);
+  }
+
+  /**
+   * Ends the interpreter of a context and forgets the context. DELETE /api/sandboxes/{id}/contexts/{context},
+   * scope exec
+   */
+  contextRemove(args: t.ContextRemoveArgs, options?: CallOptions): Promise<t.ContextRemoveResult> {
+    return this.caller.call("context_remove", args, undefined, options);
   }
 
   /** Returns a file's bytes, or a range of them. GET /api/sandboxes/{id}/files, scope read */

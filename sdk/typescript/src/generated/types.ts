@@ -359,6 +359,37 @@ export interface OutputLost {
   to: number;
 }
 
+export interface Context {
+  context_id: string;
+  language: string;
+  cwd: string;
+  status: string;
+  busy: boolean;
+  exec_id: string;
+  started_at: string | null;
+  cause: string | null;
+  cause_text: string | null;
+}
+
+export interface ContextRun {
+  context_id: string;
+  language: string;
+  execution_count: number;
+  duration_ms: number;
+  cause: string | null;
+  cause_text: string | null;
+  advice: string | null;
+  results_truncated: boolean;
+  stdout?: string;
+  stdout_base64?: string;
+  stderr?: string;
+  stderr_base64?: string;
+  stdout_truncated: boolean;
+  stderr_truncated: boolean;
+  results: unknown;
+  error: unknown;
+}
+
 export interface File {
   name?: string;
   name_base64?: string;
@@ -1347,6 +1378,79 @@ export interface ExecSignalArgs {
   exec: string;
   /** a name (TERM, SIGINT) or a number */
   signal: string;
+}
+
+/** Arguments of context_create. */
+export interface ContextCreateArgs {
+  /** the sandbox */
+  id: string;
+  /** name of the context; default: one is made up */
+  name?: string | null;
+  /** python (default), javascript or bash */
+  language?: string | null;
+  /** working directory; default: the workspace */
+  cwd?: string | null;
+  /** variables, in addition to the sandbox's own; they are not stored: a restart needs them again */
+  env?: Record<string, string> | null;
+}
+
+/** Arguments of context_list. */
+export interface ContextListArgs {
+  /** the sandbox */
+  id: string;
+}
+
+/** Answer of context_list. */
+export interface ContextListResult {
+  contexts: Context[];
+}
+
+/** Arguments of context_run. */
+export interface ContextRunArgs {
+  /** the sandbox */
+  id: string;
+  /** the context's name; a language (python, javascript, bash) is a context that is made when it is first used */
+  context: string;
+  /** the code to run */
+  code: string;
+  /** interrupt it after this time; default 5 minutes */
+  timeout?: number | string | null;
+  /** answer with events as they come */
+  stream?: boolean | null;
+  /** bytes of each stream in the answer; default 1 MiB */
+  max_output?: number | string | null;
+}
+
+/** Arguments of context_interrupt. */
+export interface ContextInterruptArgs {
+  /** the sandbox */
+  id: string;
+  /** the context's name */
+  context: string;
+}
+
+/** Arguments of context_restart. */
+export interface ContextRestartArgs {
+  /** the sandbox */
+  id: string;
+  /** the context's name */
+  context: string;
+  /** variables, in addition to the sandbox's own; they are not stored: a restart needs them again */
+  env?: Record<string, string> | null;
+}
+
+/** Arguments of context_remove. */
+export interface ContextRemoveArgs {
+  /** the sandbox */
+  id: string;
+  /** the context's name */
+  context: string;
+}
+
+/** Answer of context_remove. */
+export interface ContextRemoveResult {
+  context_id: string;
+  removed: boolean;
 }
 
 /** Arguments of file_read. */

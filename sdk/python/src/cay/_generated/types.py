@@ -107,6 +107,12 @@ class Limits(TypedDict):
     output_bytes: int
     wall_ms: int
     cpu_time_ms: int
+    network_up: int
+    network_down: int
+    network_total: int
+    network_connections: int
+    network_connects: int
+    network_queries: int
 
 
 class PublishedPort(TypedDict):
@@ -158,6 +164,8 @@ class _TemplateAlways(TypedDict):
     engine: str
     triggers: Union[str, List[str]]
     network: str
+    allow: List[str]
+    deny: List[str]
     init: str
     read_only: bool
     needs_confirm: bool
@@ -371,6 +379,40 @@ OutputLost = TypedDict("OutputLost", {
 }, total=False)
 
 
+class Context(TypedDict):
+    context_id: str
+    language: str
+    cwd: str
+    status: str
+    busy: bool
+    exec_id: str
+    started_at: Optional[str]
+    cause: Optional[str]
+    cause_text: Optional[str]
+
+
+class _ContextRunAlways(TypedDict):
+    context_id: str
+    language: str
+    execution_count: int
+    duration_ms: int
+    cause: Optional[str]
+    cause_text: Optional[str]
+    advice: Optional[str]
+    results_truncated: bool
+    stdout_truncated: bool
+    stderr_truncated: bool
+    results: Any
+    error: Any
+
+
+class ContextRun(_ContextRunAlways, total=False):
+    stdout: str
+    stdout_base64: str
+    stderr: str
+    stderr_base64: str
+
+
 class _FileAlways(TypedDict):
     type: str
     size: int
@@ -530,6 +572,19 @@ class Engine(_EngineAlways, total=False):
     runs_once: bool
     limits: List[str]
     alive: int
+
+
+class Network(TypedDict):
+    network: str
+    allow: List[str]
+    deny: List[str]
+    up_bytes: int
+    down_bytes: int
+    connections: int
+    connections_all: int
+    refused: int
+    queries: int
+    queries_refused: int
 
 
 class NetworkEntry(TypedDict):
@@ -762,6 +817,12 @@ class SandboxCreateLimits(TypedDict, total=False):
     output: Union[int, float, str, None]
     wall_time: Union[int, float, str, None]
     cpu_time: Union[int, float, str, None]
+    network_up: Union[int, float, str, None]
+    network_down: Union[int, float, str, None]
+    network_total: Union[int, float, str, None]
+    network_connections: Union[int, float, str, None]
+    network_connects: Union[int, float, str, None]
+    network_queries: Union[int, float, str, None]
 
 
 class SandboxCreateWorkspace(TypedDict, total=False):
@@ -830,6 +891,8 @@ class _TemplateGetResultAlways(TypedDict):
     engine: str
     triggers: Union[str, List[str]]
     network: str
+    allow: List[str]
+    deny: List[str]
     init: str
     read_only: bool
     needs_confirm: bool
@@ -884,6 +947,12 @@ class CodeRunLimits(TypedDict, total=False):
     output: Union[int, float, str, None]
     wall_time: Union[int, float, str, None]
     cpu_time: Union[int, float, str, None]
+    network_up: Union[int, float, str, None]
+    network_down: Union[int, float, str, None]
+    network_total: Union[int, float, str, None]
+    network_connections: Union[int, float, str, None]
+    network_connects: Union[int, float, str, None]
+    network_queries: Union[int, float, str, None]
 
 
 class CodeRunWorkspace(TypedDict, total=False):
@@ -907,6 +976,15 @@ class _ExecInputResultAlways(TypedDict):
 
 class ExecInputResult(_ExecInputResultAlways, total=False):
     offset: int
+
+
+class ContextListResult(TypedDict):
+    contexts: List[Context]
+
+
+class ContextRemoveResult(TypedDict):
+    context_id: str
+    removed: bool
 
 
 class _FileWriteResultAlways(TypedDict):
@@ -1046,17 +1124,13 @@ class EngineListResult(TypedDict):
     engines: List[Engine]
 
 
-class NetworkGetResult(TypedDict):
-    network: str
-    allow: List[str]
-    deny: List[str]
-    up_bytes: int
-    down_bytes: int
-    connections: int
-    connections_all: int
-    refused: int
-    queries: int
-    queries_refused: int
+class NetworkUpdateLimits(TypedDict, total=False):
+    network_up: Union[int, float, str, None]
+    network_down: Union[int, float, str, None]
+    network_total: Union[int, float, str, None]
+    network_connections: Union[int, float, str, None]
+    network_connects: Union[int, float, str, None]
+    network_queries: Union[int, float, str, None]
 
 
 class NetworkLogResult(TypedDict):
@@ -1082,6 +1156,12 @@ class RecoverAdoptLimits(TypedDict, total=False):
     output: Union[int, float, str, None]
     wall_time: Union[int, float, str, None]
     cpu_time: Union[int, float, str, None]
+    network_up: Union[int, float, str, None]
+    network_down: Union[int, float, str, None]
+    network_total: Union[int, float, str, None]
+    network_connections: Union[int, float, str, None]
+    network_connects: Union[int, float, str, None]
+    network_queries: Union[int, float, str, None]
 
 
 class RecoverRemoveResult(TypedDict):

@@ -15,6 +15,10 @@ from .._generated.types import (
     ContainersListResult,
     ContainersStatusResult,
     ContainersStopResult,
+    Context,
+    ContextListResult,
+    ContextRemoveResult,
+    ContextRun,
     CreatedSandbox,
     EngineListResult,
     EventListResult,
@@ -42,9 +46,10 @@ from .._generated.types import (
     LogoutResult,
     McpLinkResult,
     Metrics,
-    NetworkGetResult,
+    Network,
     NetworkLogResult,
     NetworkPresetsResult,
+    NetworkUpdateLimits,
     PortLinkResult,
     PortListResult,
     ProcessListResult,
@@ -123,8 +128,8 @@ class Ops:
         cpu_limit: the same as limits.cpus ("1.0")
         may_skip: names of limits to skip if this machine cannot enforce them
         engine: engine: native, docker or auto (default: the template's, else auto)
-        network: none (only loopback), list (what allow names), or bridge (all public addresses), if its template or an
-            administrator allows it
+        network: none (only loopback), list (what allow names), bridge (all public addresses), or learn (as bridge, then
+            network_suggest lists the rules), if its template or an administrator allows it
         network_mode: the same as network
         allow: hosts that it may reach (native): pypi.org, *.example.org:443, 10.1.2.0/24:5432, preset:python
         deny: hosts that it may not reach, whatever allow says
@@ -494,8 +499,8 @@ class Ops:
         cpu_limit: the same as limits.cpus ("1.0")
         may_skip: names of limits to skip if this machine cannot enforce them
         engine: engine: native, docker or auto (default: the template's, else auto)
-        network: none (only loopback), list (what allow names), or bridge (all public addresses), if its template or an
-            administrator allows it
+        network: none (only loopback), list (what allow names), bridge (all public addresses), or learn (as bridge, then
+            network_suggest lists the rules), if its template or an administrator allows it
         network_mode: the same as network
         allow: hosts that it may reach (native): pypi.org, *.example.org:443, 10.1.2.0/24:5432, preset:python
         deny: hosts that it may not reach, whatever allow says
@@ -690,6 +695,78 @@ class Ops:
         signal: a name (TERM, SIGINT) or a number
         """
         return cast(Exec, self._call("exec_signal", {"id": id, "exec": exec, "signal": signal}))
+
+    def context_create(
+        self,
+        *,
+        id: str,
+        name: Optional[str] = None,
+        language: Optional[str] = None,
+        cwd: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+    ) -> Context:
+        """Starts an interpreter in a sandbox that keeps its variables between runs of code
+
+        id: the sandbox
+        name: name of the context; default: one is made up
+        language: python (default), javascript or bash
+        cwd: working directory; default: the workspace
+        env: variables, in addition to the sandbox's own; they are not stored: a restart needs them again
+        """
+        return cast(Context, self._call("context_create", {"id": id, "name": name, "language": language, "cwd": cwd, "env": env}))
+
+    def context_list(self, *, id: str) -> ContextListResult:
+        """Lists the contexts of a sandbox, with the cause where one has ended
+
+        id: the sandbox
+        """
+        return cast(ContextListResult, self._call("context_list", {"id": id}))
+
+    def context_run(
+        self,
+        *,
+        id: str,
+        context: str,
+        code: str,
+        timeout: Union[int, float, str, None] = None,
+        stream: Optional[bool] = None,
+        max_output: Union[int, float, str, None] = None,
+    ) -> ContextRun:
+        """Runs code in a context: variables of earlier runs are there, and the value of its last expression is a result
+
+        id: the sandbox
+        context: the context's name; a language (python, javascript, bash) is a context that is made when it is first used
+        code: the code to run
+        timeout: interrupt it after this time; default 5 minutes
+        stream: answer with events as they come
+        max_output: bytes of each stream in the answer; default 1 MiB
+        """
+        return cast(ContextRun, self._call("context_run", {"id": id, "context": context, "code": code, "timeout": timeout, "stream": stream, "max_output": max_output}))
+
+    def context_interrupt(self, *, id: str, context: str) -> Context:
+        """Interrupts the code that a context runs; its variables stay
+
+        id: the sandbox
+        context: the context's name
+        """
+        return cast(Context, self._call("context_interrupt", {"id": id, "context": context}))
+
+    def context_restart(self, *, id: str, context: str, env: Optional[Mapping[str, str]] = None) -> Context:
+        """Ends the interpreter of a context and starts a new one, without variables
+
+        id: the sandbox
+        context: the context's name
+        env: variables, in addition to the sandbox's own; they are not stored: a restart needs them again
+        """
+        return cast(Context, self._call("context_restart", {"id": id, "context": context, "env": env}))
+
+    def context_remove(self, *, id: str, context: str) -> ContextRemoveResult:
+        """Ends the interpreter of a context and forgets the context
+
+        id: the sandbox
+        context: the context's name
+        """
+        return cast(ContextRemoveResult, self._call("context_remove", {"id": id, "context": context}))
 
     def file_write(
         self,
@@ -953,12 +1030,49 @@ class Ops:
         """The engines: which run here, what each can do, and why others do not run; reasons in full for admin"""
         return cast(EngineListResult, self._call("engine_list", {}))
 
-    def network_get(self, *, id: str) -> NetworkGetResult:
-        """The network of a running sandbox: its rules, and what went over it
+    def network_get(self, *, id: str) -> Network:
+        """The network of a sandbox: its rules, and what went over it since its last start
 
         id: the sandbox
         """
-        return cast(NetworkGetResult, self._call("network_get", {"id": id}))
+        return cast(Network, self._call("network_get", {"id": id}))
+
+    def network_update(
+        self,
+        *,
+        id: str,
+        network: Optional[str] = None,
+        allow: Optional[Sequence[str]] = None,
+        deny: Optional[Sequence[str]] = None,
+        add_allow: Optional[Sequence[str]] = None,
+        remove_allow: Optional[Sequence[str]] = None,
+        add_deny: Optional[Sequence[str]] = None,
+        remove_deny: Optional[Sequence[str]] = None,
+        limits: Optional[NetworkUpdateLimits] = None,
+    ) -> Network:
+        """Changes what a sandbox may reach: its rules or its limits. Connections that are not allowed any more end. Stored before it is answered; a stopped sandbox has it at its next start
+
+        id: the sandbox
+        network: none, list, bridge or learn; default: list with allow, else as it is
+        allow: what it may reach, instead of its rules so far
+        deny: what it may not reach, instead of its rules so far
+        add_allow: rules to add to allow
+        remove_allow: rules to take out of allow
+        add_deny: rules to add to deny
+        remove_deny: rules to take out of deny
+        limits: limits of its network
+        """
+        return cast(Network, self._call("network_update", {
+            "id": id,
+            "network": network,
+            "allow": allow,
+            "deny": deny,
+            "add_allow": add_allow,
+            "remove_allow": remove_allow,
+            "add_deny": add_deny,
+            "remove_deny": remove_deny,
+            "limits": limits,
+        }))
 
     def network_log(self, *, id: str, from_: Optional[int] = None, limit: Optional[int] = None) -> NetworkLogResult:
         """What a running sandbox looked up and connected to, and what was refused; the newest is last

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts of a sandbox: finding them, and starting their kernels. */
+#include "domain/ops/context.h"
+
+#include <string.h>
+
+#include "foundation/base/str.h"
+#include "foundation/loop/loop.h"
+
+#define SOURCE_MAX (256u * 1024)
+
+struct search {
+        const char *name;
+        struct cay_exec_view *ret;
+        bool found;
+};
+
+static void look(void *ctx, const struct cay_exec_view *view)
+{
+        struct search *s = ctx;
+
+        if (strcmp(view->context, s->name) == 0) {
+                *s->ret = *view;
+                s->found = true; /* a later one is newer */
+        }
+}
+
+int cay_context_find(struct cay_op_call *c, const char *sandbox, const char *name, struct cay_exec_view *ret,
+                     struct cay_error *err)
+{
+        struct cay_viewer viewer = cay_op_viewer(c);
+        struct search search = { .name = name, .ret = ret };
+
+        if (cay_service_exec_list(c->world->service, &viewer, sandbox, look, &search, err) < 0)
+                return -1;
+        if (!search.found)
+                return cay_fail(err, CAY_NOT_FOUND, "sandbox '%s' has no context '%.63s'; create it", sandbox,
+                                name);
+        return 0;
+}
+
+struct listing {
+        struct cay_op_call *call;
+        const char *sandbox;
+        void (*each)(void *ctx, const struct cay_exec_view *view);
+        void *ctx;
+};
+
+static void list_one(void *ctx, const struct cay_exec_view *view)
+{
+        const struct listing *l = ctx;
+        struct cay_exec_view newest;
+        struct cay_error err = { 0 };
+
+        if (view->context[0] != '\0' &&
+            cay_context_find(l->call, l->sandbox, view->context, &newest, &err) == 0 &&
+            strcmp(newest.id, view->id) == 0)
+                l->each(l->ctx, view);
+}
+
+int cay_context_list(struct cay_op_call *c, const char *sandbox,
+                     void (*each)(void *ctx, const struct cay_exec_view *view), void *ctx,
+                     struct cay_error *err)
+{
+        struct cay_viewer viewer = cay_op_viewer(c);
+        struct listing listing = { c, sandbox, each, ctx };
+
+        return cay_service_exec_list(c->world->service, &viewer, sandbox, list_one, &listing, err);
+}
+
+static void count_one(void *ctx, const struct cay_exec_view *view)
+{
+        unsigned *count = ctx;
+
+        *count += view->context[0] != '\0' && view->state != CAY_EXEC_ENDED;
+}
+
+static int check_count(struct cay_op_call *c, const char *sandbox, struct cay_error *err)
+{
+        struct cay_viewer viewer = cay_op_viewer(c);
+        unsigned count = 0;
+
+        if (cay_service_exec_list(c->world->service, &viewer, sandbox, count_one, &count, err) < 0)
+                return -1;
+        if (count >= CAY_CONTEXTS_MAX)
+                return cay_fail(err, CAY_LIMIT, "sandbox '%s' has %u contexts, the most at once; remove one",
+                                sandbox, count);
+        return 0;
+}
+
+/* A program that is not there ends at once with 127. */
+static void tell_ended(struct cay_context_start *s, struct cay_error *err)
+{
+        struct cay_viewer viewer = cay_op_viewer(s->call);
+        struct cay_exec_view view;
+        struct cay_error other = { 0 };
+
+        if (cay_service_exec_get(s->call->world->service, &viewer, s->sandbox, s->exec.id, &view, &other) <
+                    0 ||
+            view.state != CAY_EXEC_ENDED)
+                return;
+        *err = (struct cay_error){ 0 };
+        if (view.exit_code == 127)
+                cay_fail(err, CAY_UNSUPPORTED,
+                         "language: this sandbox has no program for %s; use a template that has it",
+                         s->kernel->language);
+        else
+                cay_fail(err, CAY_CONFLICT, "the %s kernel ended at its start: %s", s->kernel->language,
+                         view.cause_text);
+        cay_service_exec_leave_context(s->call->world->service, &viewer, s->sandbox, s->exec.id, &other);
+}
+
+static void on_fed(struct cay_job *job)
+{
+        struct cay_context_start *s = cay_container_of(job, struct cay_context_start, input.job);
+        struct cay_error err = job->err;
+
+        if (err.code != CAY_OK)
+                tell_ended(s, &err);
+        s->on_done(s, &err);
+}
+
+static void on_started(struct cay_job *job)
+{
+        struct cay_context_start *s = cay_container_of(job, struct cay_context_start, exec.job);
+        struct cay_viewer viewer = cay_op_viewer(s->call);
+        struct cay_error err = job->err;
+
+        if (err.code != CAY_OK) {
+                s->on_done(s, &err);
+                return;
+        }
+        cay_str_copy(s->exec_id, sizeof(s->exec_id), s->exec.id);
+        s->input.bytes = cay_buf_data(&s->source);
+        s->input.len = s->source.len;
+        cay_job_init(&s->input.job, on_fed);
+        cay_service_exec_input(s->call->world->service, &viewer, s->sandbox, s->exec.id, &s->input);
+}
+
+void cay_context_start(struct cay_context_start *s, const char *sandbox)
+{
+        struct cay_viewer viewer = cay_op_viewer(s->call);
+        const struct cay_exec_new what = {
+                .argv = s->kernel->argv,
+                .cwd = s->cwd && s->cwd[0] != '\0' ? s->cwd : NULL,
+                .env = s->env,
+                .has_stdin = true,
+                .background = true,
+                .context = s->name,
+                .language = s->kernel->language,
+        };
+        struct cay_error err = { 0 };
+
+        cay_str_copy(s->sandbox, sizeof(s->sandbox), sandbox);
+        cay_buf_init(&s->source, SOURCE_MAX);
+        cay_job_init(&s->exec.job, on_started);
+        if (check_count(s->call, sandbox, &err) < 0 ||
+            cay_buf_printf(&s->source, "%zu\n", s->kernel->source_len) < 0 ||
+            cay_buf_put(&s->source, s->kernel->source, s->kernel->source_len) < 0) {
+                if (err.code == CAY_OK)
+                        cay_fail(&err, CAY_INTERNAL, "no memory for a kernel");
+                cay_job_finish(cay_loop_jobs(s->call->world->loop), &s->exec.job, &err);
+                return;
+        }
+        cay_service_exec(s->call->world->service, &viewer, sandbox, &what, &s->exec);
+}
+
+void cay_context_start_done(struct cay_context_start *s)
+{
+        cay_buf_done(&s->source);
+}
