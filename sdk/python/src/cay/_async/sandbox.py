@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, AsyncIterator, Callable, Dict, List, Mapping, Optional, Sequence, Union, cast
 
-from .._generated.types import NetworkEntry, NetworkGetResult, SandboxStatsResult
+from .._generated.types import Network, NetworkEntry, SandboxStatsResult
 from .._generated.types import Sandbox as SandboxData
 from .._http import path_segment
 from .._requests import Request, new_key, request_of
@@ -231,9 +231,9 @@ class AsyncSandbox:
 
         return cast(AsyncResponse, await self.client._ask(r, take))
 
-    async def network(self) -> NetworkGetResult:
+    async def network(self) -> Network:
         """Its rules, and what went over its network."""
-        return cast(NetworkGetResult, await self.client._call("network_get", {"id": self.id}))
+        return cast(Network, await self.client._call("network_get", {"id": self.id}))
 
     async def network_log(self, from_: Optional[int] = None) -> List[NetworkEntry]:
         """What it looked up and connected to, with verdicts."""

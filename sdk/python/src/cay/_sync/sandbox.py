@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Iterator, Callable, Dict, List, Mapping, Optional, Sequence, Union, cast
 
-from .._generated.types import NetworkEntry, NetworkGetResult, SandboxStatsResult
+from .._generated.types import Network, NetworkEntry, SandboxStatsResult
 from .._generated.types import Sandbox as SandboxData
 from .._http import path_segment
 from .._requests import Request, new_key, request_of
@@ -232,9 +232,9 @@ class Sandbox:
 
         return cast(Response, self.client._ask(r, take))
 
-    def network(self) -> NetworkGetResult:
+    def network(self) -> Network:
         """Its rules, and what went over its network."""
-        return cast(NetworkGetResult, self.client._call("network_get", {"id": self.id}))
+        return cast(Network, self.client._call("network_get", {"id": self.id}))
 
     def network_log(self, from_: Optional[int] = None) -> List[NetworkEntry]:
         """What it looked up and connected to, with verdicts."""
