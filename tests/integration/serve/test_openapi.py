@@ -172,7 +172,21 @@ def networks(api):
     net = api.call("network_get", id=box, token="admin")
     assert net["allow"] == ["a.example"] and net["deny"] == ["*.a.example"] and net["queries"] > 0, net
     assert {e["verdict"] for e in api.call("network_log", id=box, token="admin")["entries"]} == {"allowed", "refused"}
+    net = api.call("network_update", id=box, body={"allow": ["c.example"]}, token="admin")
+    assert net["allow"] == ["c.example"], net
     api.call("sandbox_destroy", id=box, token="admin")
+
+
+def the_contexts(api):
+    box = api.call("sandbox_create", 201, {})["sandbox_id"]
+    api.call("context_create", 201, {"name": "one", "language": "bash"}, id=box)
+    assert api.call("context_run", body={"code": "echo hi"}, id=box, context="one")["stdout"] == "hi\n"
+    assert api.call("context_run", body={"code": "{'a': 1}"}, id=box, context="python")["results"][0]["json"] == {"a": 1}
+    assert [c["context_id"] for c in api.call("context_list", id=box)["contexts"]] == ["one", "python"]
+    api.call("context_interrupt", id=box, context="one")
+    api.call("context_restart", body={}, id=box, context="one")
+    api.call("context_remove", id=box, context="one")
+    api.call("sandbox_destroy", id=box)
 
 
 def the_daemon(api):
@@ -260,6 +274,7 @@ def main():
         commands(api, box)
         files(api, box)
         networks(api)
+        the_contexts(api)
         the_daemon(api)
         access(api)
         refusals(api, box)
