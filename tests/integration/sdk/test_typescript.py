@@ -4,13 +4,16 @@
 import json
 import os
 import re
+import shutil
+import socket
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from world import SOURCE, run_suite  # noqa: E402
-from daemon import BUILD, PATIENCE_S  # noqa: E402
+from world import SOURCE, run_suite, suite_world  # noqa: E402
+from daemon import BUILD, CAY, PATIENCE_S, Daemon  # noqa: E402
 
 PACKAGE = os.path.join(SOURCE, "sdk", "typescript")
 OUT = os.path.join(BUILD, "sdk")
@@ -18,10 +21,10 @@ NODE_S = 900
 
 
 def build():
-    done = subprocess.run([os.path.join(PACKAGE, "tools", "build"), OUT], timeout=NODE_S, capture_output=True, text=True)
-    if done.returncode != 0 and "fetch_npm:" in done.stderr:
-        print(f"skipped: {done.stderr}")
+    if not is_fetched(PACKAGE, os.path.join(SOURCE, "build/npm/typescript")):
+        print("skipped: 'scripts/bootstrap check' fetches the compiler")
         sys.exit(77)
+    done = subprocess.run([os.path.join(PACKAGE, "tools", "build"), OUT], timeout=NODE_S, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -50,7 +53,109 @@ def test_current():
     assert "dependencies" not in package, "the SDK has no dependencies"
 
 
-TESTS = [test_current, test_suite]
+def test_own():
+    """What only this SDK has."""
+    node("cut_event.mjs")
+    with suite_world(is_bad_used=False) as (d, path):
+        node("own.mjs", path)
+        assert d.must(200, "GET", "/api/sandboxes", token=False, unix=True)["sandboxes"] == []
+
+
+def test_types():
+    """A file that must compile, and one of which each marked line must not, against the packed package."""
+    with tempfile.TemporaryDirectory(prefix="cay-sdk-types-") as folder:
+        shutil.copytree(os.path.join(HERE, "typescript", "types"), folder, dirs_exist_ok=True)
+        os.makedirs(os.path.join(folder, "node_modules", "@cay"))
+        with open(os.path.join(folder, "package.json"), "w", encoding="utf-8") as f:
+            f.write('{"type": "module"}')
+        with open(os.path.join(PACKAGE, "package.json"), encoding="utf-8") as f:
+            tarball = os.path.join(OUT, f"cay-sdk-{json.load(f)['version']}.tgz")
+        subprocess.run(["tar", "xzf", tarball, "-C", os.path.join(folder, "node_modules", "@cay")], check=True, timeout=PATIENCE_S)
+        os.rename(os.path.join(folder, "node_modules/@cay/package"), os.path.join(folder, "node_modules/@cay/sdk"))
+
+        def compile_one(name, *more):
+            return subprocess.run([os.path.join(SOURCE, "build/npm/typescript/node_modules/.bin/tsc"), "--noEmit", "--strict", "--target", "es2022",
+                                   "--lib", "es2022,dom,esnext.disposable", *more, name], cwd=folder, capture_output=True, text=True, timeout=NODE_S)
+
+        for kind in ("nodenext", "bundler"):
+            good = compile_one("good.ts", "--module", "nodenext" if kind == "nodenext" else "esnext", "--moduleResolution", kind)
+            assert good.returncode == 0, (kind, good.stdout)
+        bad = compile_one("bad.ts", "--module", "nodenext", "--moduleResolution", "nodenext")
+        with open(os.path.join(folder, "bad.ts"), encoding="utf-8") as f:
+            marked = {n for n, line in enumerate(f, 1) if line.rstrip().endswith("// error")}
+        found = {int(n) for n in re.findall(r"^bad\.ts\((\d+),", bad.stdout, re.M)}
+        assert found == marked, (found ^ marked, bad.stdout)
+
+
+def is_fetched(folder, npm):
+    """This test has no network: what a lock file pins is there already, or not."""
+    try:
+        with open(os.path.join(folder, "package-lock.json"), "rb") as wanted, open(os.path.join(npm, "fetched"), "rb") as found:
+            return wanted.read() == found.read()
+    except FileNotFoundError:
+        return False
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        return s.getsockname()[1]
+
+
+def test_browser():
+    """In a real browser, from a page of an origin that the daemon allows."""
+    if not os.path.exists(os.environ.get("CAY_PAGE_BROWSER") or "/usr/bin/chromium"):
+        print("skipped test_browser: no chromium")
+        return
+    npm = os.environ.get("CAY_PAGE_NPM") or os.path.join(SOURCE, "build/npm/page")
+    if not is_fetched(os.path.join(SOURCE, "tests/integration/page"), npm):
+        print("skipped test_browser: 'scripts/bootstrap check' fetches its packages", flush=True)
+        return
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="cay-sdk-home-") as home, Daemon("--allow-origins", f"http://127.0.0.1:{port}") as d:
+        node("browser.mjs", env={"CAY_PAGE_NPM": npm, "CAY_PAGE_PORT": str(port), "CAY_URL": f"http://127.0.0.1:{d.port}", "CAY_TOKEN": d.token,
+                                 "HOME": home, "TMPDIR": home, "XDG_CONFIG_HOME": home, "XDG_CACHE_HOME": home})
+
+
+def test_adapters():
+    """Each with the package that it is for, in that package's own loop."""
+    npm = os.path.join(SOURCE, "build/npm/adapters")
+    if not is_fetched(os.path.join(HERE, "adapters"), npm):
+        print("skipped test_adapters: 'scripts/bootstrap check' fetches its packages", flush=True)
+        return
+    with Daemon() as d:
+        node("adapters.mjs", env={"CAY_SDK_NPM": npm, "CAY_SOCKET": d.socket})
+
+
+def cay_run(*words, cwd=None, **env):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("CAY_")}
+    return subprocess.run(["node", os.path.join(OUT, "typescript/bin/cay-run.js"), *words], capture_output=True, text=True, timeout=NODE_S,
+                          cwd=cwd, env={**clean, **env})
+
+
+def test_cay_run():
+    """The wrapper: by a daemon's address, by its socket, and by the program alone."""
+    with Daemon() as d, tempfile.TemporaryDirectory(prefix="cay-sdk-run-") as folder:
+        url = f"http://127.0.0.1:{d.port}"
+        done = cay_run("--url", url, "--", "sh", "-c", "echo out; echo err >&2; exit 3", CAY_TOKEN=d.token)
+        assert (done.returncode, done.stdout, done.stderr) == (3, "out\n", "err\n"), done
+        done = cay_run("--timeout", "1", "sleep 60", CAY_SOCKET=d.socket)
+        assert done.returncode in (124, 137) and "cay: wall_time:" in done.stderr, done
+        with open(os.path.join(folder, "in"), "w", encoding="utf-8") as f:
+            f.write("given\n")
+        done = cay_run("--workspace", f"{folder}:rw", "--env", "X=y", "cat in; echo $X >out", CAY_SOCKET=d.socket)
+        assert (done.returncode, done.stdout) == (0, "given\n"), done
+        with open(os.path.join(folder, "out"), encoding="utf-8") as f:
+            assert f.read() == "y\n"
+        done = cay_run("--url", url, "true", CAY_TOKEN="cay1.e30.AAAA")
+        assert done.returncode == 125 and "cay token" in done.stderr, done
+        assert d.must(200, "GET", "/api/sandboxes", token=False, unix=True)["sandboxes"] == []
+        done = cay_run("--local", "--memory", "64m", "echo alone; exit 4", PATH=f"{os.path.dirname(CAY)}:{os.environ['PATH']}")
+        assert (done.returncode, done.stdout) == (4, "alone\n"), done
+        for words in ([], ["--no-such"], ["--env", "x", "true"]):
+            assert cay_run(*words).returncode == 2, words
+
+
+TESTS = [test_current, test_types, test_suite, test_own, test_browser, test_adapters, test_cay_run]
 
 
 def main():

@@ -36,7 +36,7 @@ def make_key(d, **fields):
 
 
 @contextlib.contextmanager
-def suite_world():
+def suite_world(is_bad_used=True):
     """The daemon, and the name of the file that a runner is started with."""
     with tempfile.TemporaryDirectory(prefix="cay-sdk-") as folder, contextlib.ExitStack() as stack:
         ca, cert, key = make_certificate(folder)
@@ -62,7 +62,7 @@ def suite_world():
         with open(path, "w", encoding="utf-8") as f:
             json.dump({"clients": clients, "folder": local}, f)
         yield d, path
-        assert cut.cuts > 2 and lost.cuts > 2, f"the bad networks were not used: {cut.cuts}, {lost.cuts}"
+        assert not is_bad_used or (cut.cuts > 2 and lost.cuts > 2), f"the bad networks were not used: {cut.cuts}, {lost.cuts}"
 
 
 def run_suite(command):
