@@ -2,6 +2,7 @@
 // A command in a sandbox: its output as events that continue by themselves after a cut, its input, its end.
 import { errorOfEvent, type Client } from "./client.js";
 import { CayError, ConflictError, ConnectionLostError, ExistsError, NotFoundError } from "./errors.js";
+import type { ResultOf } from "./generated/calls.js";
 import type * as t from "./generated/types.js";
 import { uniqueId } from "./platform.js";
 import { concat, fromBase64, pause, toBytes, type StreamEvent } from "./wire.js";
@@ -299,7 +300,7 @@ export class Command implements AsyncIterable<OutputEvent> {
   }
 
   /** What a terminal shows now. */
-  screen(): Promise<t.ExecScreenResult> {
+  screen(): Promise<ResultOf<"exec_screen">> {
     return this.client.api.execScreen({ id: this.sandboxId, exec: this.id });
   }
 }

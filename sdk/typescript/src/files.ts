@@ -2,6 +2,7 @@
 // The files of a sandbox. Paths are below the workspace unless they begin with a slash.
 import { errorOfEvent, type Client } from "./client.js";
 import { NotFoundError } from "./errors.js";
+import type { ResultOf } from "./generated/calls.js";
 import type * as t from "./generated/types.js";
 import { platform, type LocalFiles } from "./platform.js";
 import { parts, readAll } from "./stream.js";
@@ -71,7 +72,7 @@ export class Files {
   }
 
   /** Writes a file. It is replaced when everything has arrived. */
-  write(path: string, data: string | Uint8Array | ArrayBuffer | AsyncIterable<Uint8Array>, options: WriteOptions = {}): Promise<t.FileWriteResult> {
+  write(path: string, data: string | Uint8Array | ArrayBuffer | AsyncIterable<Uint8Array>, options: WriteOptions = {}): Promise<ResultOf<"file_write">> {
     const mode = typeof options.mode === "number" ? options.mode.toString(8).padStart(4, "0") : options.mode;
     const body: Body = typeof data === "object" && Symbol.asyncIterator in data ? data : toBytes(data);
     const args = { id: this.id, path, mode, append: options.append, exclusive: options.exclusive, parents: options.parents ?? true, if_tag: options.ifTag, as_root: options.asRoot };
@@ -115,12 +116,12 @@ export class Files {
   }
 
   /** Paths that match a glob. */
-  find(pattern: string, options: Omit<t.FileFindArgs, "id" | "pattern"> = {}): Promise<t.FileFindResult> {
+  find(pattern: string, options: Omit<t.FileFindArgs, "id" | "pattern"> = {}): Promise<ResultOf<"file_find">> {
     return this.client.api.fileFind({ ...options, id: this.id, pattern });
   }
 
   /** Lines that match a regular expression. */
-  search(pattern: string, options: Omit<t.FileSearchArgs, "id" | "pattern"> = {}): Promise<t.FileSearchResult> {
+  search(pattern: string, options: Omit<t.FileSearchArgs, "id" | "pattern"> = {}): Promise<ResultOf<"file_search">> {
     return this.client.api.fileSearch({ ...options, id: this.id, pattern });
   }
 
@@ -138,7 +139,7 @@ export class Files {
   }
 
   /** Unpacks a tar archive (plain, gzip or zstd) into a folder. */
-  unpack(path: string, archive: Uint8Array | AsyncIterable<Uint8Array>, options: { asRoot?: boolean } = {}): Promise<t.ArchivePutResult> {
+  unpack(path: string, archive: Uint8Array | AsyncIterable<Uint8Array>, options: { asRoot?: boolean } = {}): Promise<ResultOf<"archive_put">> {
     return this.client.api.archivePut({ id: this.id, path, parents: true, as_root: options.asRoot }, archive, { repeatable: true });
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Servers in a sandbox, reached through the daemon; and what the sandbox itself may reach.
 import type { Client } from "./client.js";
+import type { ResultOf } from "./generated/calls.js";
 import type * as t from "./generated/types.js";
 import { pause, type Answer, type Body } from "./wire.js";
 
@@ -46,8 +47,13 @@ export class Network {
   constructor(private readonly client: Client, private readonly id: string) {}
 
   /** The rules of the sandbox, and counters of what went over its network. */
-  policy(): Promise<t.NetworkGetResult> {
+  policy(): Promise<ResultOf<"network_get">> {
     return this.client.api.networkGet({ id: this.id });
+  }
+
+  /** Changes what it may reach; this counts at once. */
+  update(change: Omit<t.NetworkUpdateArgs, "id">): Promise<ResultOf<"network_update">> {
+    return this.client.api.networkUpdate({ ...change, id: this.id });
   }
 
   /** What it looked up and connected to, and what was refused; the newest is last. */

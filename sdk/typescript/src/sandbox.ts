@@ -4,6 +4,7 @@ import { clientOf, type Client, type ClientOptions } from "./client.js";
 import { Command, type CommandOptions, type CommandResult, type OutputEvent, type WaitOptions } from "./command.js";
 import { ExistsError, NotFoundError } from "./errors.js";
 import { Files } from "./files.js";
+import type { ResultOf } from "./generated/calls.js";
 import type * as t from "./generated/types.js";
 import { uniqueId } from "./platform.js";
 import { Network, Ports } from "./ports.js";
@@ -189,7 +190,7 @@ export class Sandbox {
     this.info = await this.client.api.sandboxExtend({ id: this.id, timeout: options.timeout, idle_timeout: options.idleTimeout });
   }
 
-  stats(options: CallOptions = {}): Promise<t.SandboxStatsResult> {
+  stats(options: CallOptions = {}): Promise<ResultOf<"sandbox_stats">> {
     return this.client.api.sandboxStats({ id: this.id }, options);
   }
 

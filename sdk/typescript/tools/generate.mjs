@@ -138,7 +138,8 @@ function callsFile(ops) {
   out += "} as const;\n\nexport type OperationName = keyof typeof OPERATIONS;\n\n";
   out += "/** Arguments and result of each operation. */\nexport interface Operations {\n";
   for (const op of ops) out += `  ${op.id}: { args: t.${pascal(op.id)}Args; result: ${resultOf(op)} };\n`;
-  out += "}\n\n/** What sends a request. Operations whose body is bytes take it as `body`; the answer is what the table says. */\n";
+  out += "}\n\n/** The answer of an operation, whatever its type is called. */\nexport type ResultOf<N extends OperationName> = Operations[N][\"result\"];\n";
+  out += "\n/** What sends a request. Operations whose body is bytes take it as `body`; the answer is what the table says. */\n";
   out += "export interface Caller {\n  call<N extends OperationName>(name: N, args: Operations[N][\"args\"], body?: Body, options?: CallOptions): Promise<Operations[N][\"result\"]>;\n}\n\n";
   out += "/** Every operation as a method, with the names of the API. */\nexport class Calls {\n  constructor(private readonly caller: Caller) {}\n";
   for (const op of ops) {

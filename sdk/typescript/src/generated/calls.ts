@@ -184,6 +184,9 @@ export interface Operations {
   service_cleanup: { args: t.ServiceCleanupArgs; result: t.ServiceCleanupResult };
 }
 
+/** The answer of an operation, whatever its type is called. */
+export type ResultOf<N extends OperationName> = Operations[N]["result"];
+
 /** What sends a request. Operations whose body is bytes take it as `body`; the answer is what the table says. */
 export interface Caller {
   call<N extends OperationName>(name: N, args: Operations[N]["args"], body?: Body, options?: CallOptions): Promise<Operations[N]["result"]>;
