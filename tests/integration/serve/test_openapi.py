@@ -161,6 +161,8 @@ def files(api, box):
     api.call("file_remove", id=box, body={"path": "y"})
     api.call("archive_put", id=box, path="d", body=an_archive())
     api.call("archive_get", id=box, path="d")
+    api.call("file_write", id=box, path="tap", body=b"1..2\nok 1 - a\nnot ok 2 - b\n")
+    assert api.call("test_results", id=box, path="tap")["failed"] == 1
     api.call("port_list", id=box)
     api.call("port_link", 201, id=box, body={"port": 8000})
     api.call("mcp_link", 201, body={"id": box})

@@ -54,6 +54,7 @@ export const OPERATIONS = {
   file_watch: { method: "GET", path: "/api/sandboxes/{id}/files/watch", query: ["path","recursive","max_folders","as_root"], body: null, answer: "events", once: false },
   archive_get: { method: "GET", path: "/api/sandboxes/{id}/archive", query: ["path","format","as_root"], body: null, answer: "bytes", once: false },
   archive_put: { method: "PUT", path: "/api/sandboxes/{id}/archive", query: ["path","format","parents","as_root"], body: "bytes", answer: "json", once: false },
+  test_results: { method: "GET", path: "/api/sandboxes/{id}/tests", query: ["path","exec","format","limit","as_root"], body: null, answer: "json", once: false },
   process_list: { method: "GET", path: "/api/sandboxes/{id}/processes", query: [], body: null, answer: "json", once: false },
   port_list: { method: "GET", path: "/api/sandboxes/{id}/ports", query: [], body: null, answer: "json", once: false },
   port_link: { method: "POST", path: "/api/sandboxes/{id}/links", query: [], body: "json", answer: "json", once: false },
@@ -144,6 +145,7 @@ export interface Operations {
   file_watch: { args: t.FileWatchArgs; result: AsyncIterable<StreamEvent> };
   archive_get: { args: t.ArchiveGetArgs; result: Answer };
   archive_put: { args: t.ArchivePutArgs; result: t.ArchivePutResult };
+  test_results: { args: t.TestResultsArgs; result: t.TestResults };
   process_list: { args: t.ProcessListArgs; result: t.ProcessListResult };
   port_list: { args: t.PortListArgs; result: t.PortListResult };
   port_link: { args: t.PortLinkArgs; result: t.PortLinkResult };
@@ -472,6 +474,14 @@ export class Calls {
    */
   archivePut(args: t.ArchivePutArgs, body: Body, options?: CallOptions): Promise<t.ArchivePutResult> {
     return this.caller.call("archive_put", args, body, options);
+  }
+
+  /**
+   * Reads results of tests (JUnit XML or TAP) from a file or a command's output. GET /api/sandboxes/{id}/tests,
+   * scope read
+   */
+  testResults(args: t.TestResultsArgs, options?: CallOptions): Promise<t.TestResults> {
+    return this.caller.call("test_results", args, undefined, options);
   }
 
   /**

@@ -413,6 +413,32 @@ export interface Match {
   cut: boolean;
 }
 
+export interface TestResults {
+  cases: TestCase[];
+  format: string;
+  tests: number;
+  passed: number;
+  failed: number;
+  errors: number;
+  skipped: number;
+  duration_us: number;
+  more: boolean;
+  problem: string | null;
+}
+
+export interface TestCase {
+  suite: string;
+  name: string;
+  class_name: string;
+  status: string;
+  message: string;
+  text: string;
+  text_cut: boolean;
+  file: string;
+  line: number;
+  duration_us: number | null;
+}
+
 export interface Process {
   cpu_ms?: number;
   memory_bytes?: number;
@@ -1704,6 +1730,22 @@ export interface ArchivePutResult {
   format: string;
   bytes: number;
   entries: number;
+}
+
+/** Arguments of test_results. */
+export interface TestResultsArgs {
+  /** the sandbox */
+  id: string;
+  /** file with the results; below the workspace unless it starts with / */
+  path?: string;
+  /** instead of path: the command whose standard output has the results */
+  exec?: string;
+  /** junit, tap or auto (default) */
+  format?: string;
+  /** at most this many cases that did not pass, and as many that did; default 1000 */
+  limit?: number;
+  /** work as root of the sandbox instead of as its user */
+  as_root?: boolean;
 }
 
 /** Arguments of process_list. */

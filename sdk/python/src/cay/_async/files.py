@@ -6,7 +6,6 @@ import os
 import tempfile
 from typing import TYPE_CHECKING, Any, AsyncIterator, Dict, List, Optional, Union, cast
 
-from .._generated.types import File, FileWriteResult, Match
 from .._requests import ANSWER_MAX, Body, request_of
 from .._trees import Filter, pack, unpack
 from ..errors import ConnectionLostError
@@ -14,6 +13,7 @@ from .client import LOST, AsyncAnswer
 from .net import in_thread
 
 if TYPE_CHECKING:
+    from .._generated.types import File, FileWriteResult, Match
     from .sandbox import AsyncSandbox
 
 TREE_MAX = 4 * 1024 * 1024 * 1024
@@ -36,7 +36,7 @@ class AsyncFiles:
                 await answer.value()
             return await answer.read(max_bytes)
 
-        return cast(bytes, await self._box.client._ask(r, take))
+        return cast("bytes", await self._box.client._ask(r, take))
 
     async def read_text(self, path: str, encoding: str = "utf-8") -> str:
         return (await self.read(path)).decode(encoding)
@@ -44,7 +44,7 @@ class AsyncFiles:
     async def write(self, path: str, data: Union[bytes, str, Body], **options: Any) -> FileWriteResult:
         """Writes a file: bytes, a text, or a file that is open for reading. options: those of file_write (parents, mode, append, …)."""
         content: Body = data.encode() if isinstance(data, str) else data
-        return cast(FileWriteResult, await self._call("file_write", {"path": path, **options}, content))
+        return cast("FileWriteResult", await self._call("file_write", {"path": path, **options}, content))
 
     async def list(self, path: str = ".", *, recursive: bool = False, sorted: bool = True) -> List[File]:
         """All entries of a folder."""
@@ -56,7 +56,7 @@ class AsyncFiles:
                 return out
 
     async def stat(self, path: str) -> File:
-        return cast(File, await self._call("file_stat", {"path": path}))
+        return cast("File", await self._call("file_stat", {"path": path}))
 
     async def exists(self, path: str) -> bool:
         from ..errors import NotFoundError
@@ -86,7 +86,7 @@ class AsyncFiles:
 
     async def search(self, pattern: str, path: Optional[str] = None, **options: Any) -> List[Match]:
         """Lines that a regular expression matches. options: those of file_search (glob, ignore_case, literal, limit, …)."""
-        return cast(List[Match], (await self._call("file_search", {"pattern": pattern, "path": path, **options}))["matches"])
+        return cast("List[Match]", (await self._call("file_search", {"pattern": pattern, "path": path, **options}))["matches"])
 
     async def upload(self, local: "Union[str, os.PathLike[str]]", path: str = ".", *, keep: Optional[Filter] = None) -> List[str]:
         """
@@ -96,7 +96,7 @@ class AsyncFiles:
         with tempfile.SpooledTemporaryFile(KEPT) as file:
             names = await in_thread(pack, os.fspath(local), file, keep)
             file.seek(0)
-            await self._call("archive_put", {"path": path, "parents": True}, cast(Body, file))
+            await self._call("archive_put", {"path": path, "parents": True}, cast("Body", file))
         return names
 
     async def download(self, path: str, local: "Union[str, os.PathLike[str]]", *, max_bytes: int = TREE_MAX) -> List[str]:

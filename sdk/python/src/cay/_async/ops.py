@@ -74,6 +74,7 @@ from .._generated.types import (
     TemplateGetResult,
     TemplateListResult,
     TemplateRemoveResult,
+    TestResults,
     TokenMakeResult,
     VersionGetResult,
     WhoamiResult,
@@ -980,6 +981,27 @@ class AsyncOps:
         as_root: work as root of the sandbox instead of as its user
         """
         return cast(ArchivePutResult, await self._call("archive_put", {"id": id, "path": path, "format": format, "parents": parents, "as_root": as_root}, content))
+
+    async def test_results(
+        self,
+        *,
+        id: str,
+        path: Optional[str] = None,
+        exec: Optional[str] = None,
+        format: Optional[str] = None,
+        limit: Optional[int] = None,
+        as_root: Optional[bool] = None,
+    ) -> TestResults:
+        """Reads results of tests (JUnit XML or TAP) from a file or a command's output
+
+        id: the sandbox
+        path: file with the results; below the workspace unless it starts with /
+        exec: instead of path: the command whose standard output has the results
+        format: junit, tap or auto (default)
+        limit: at most this many cases that did not pass, and as many that did; default 1000
+        as_root: work as root of the sandbox instead of as its user
+        """
+        return cast(TestResults, await self._call("test_results", {"id": id, "path": path, "exec": exec, "format": format, "limit": limit, "as_root": as_root}))
 
     async def process_list(self, *, id: str) -> ProcessListResult:
         """Lists the processes of a sandbox, with processor time and memory of each

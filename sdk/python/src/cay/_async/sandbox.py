@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
-from typing import Any, AsyncIterator, Callable, Dict, List, Mapping, Optional, Sequence, Union, cast
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, List, Mapping, Optional, Sequence, Union, cast
 
-from .._generated.types import Network, NetworkEntry, SandboxStatsResult
-from .._generated.types import Sandbox as SandboxData
 from .._http import path_segment
 from .._requests import Request, new_key, request_of
 from ..errors import ApiError, CayError, ConnectionLostError, ExistsError
@@ -17,6 +15,10 @@ from .client import AsyncAnswer, AsyncClient
 from .command import AsyncCommand, collect, exec_events
 from .files import AsyncFiles
 from .net import sleep
+
+if TYPE_CHECKING:  # names of schemas may change; only type checkers need them
+    from .._generated.types import Network, NetworkEntry, SandboxStatsResult, TestResults
+    from .._generated.types import Sandbox as SandboxData
 
 Words = Union[str, Sequence[str]]
 
@@ -126,11 +128,11 @@ class AsyncSandbox:
     async def info(self) -> SandboxData:
         """The API's object, as it is now."""
         self.data = await self.client._call("sandbox_get", {"id": self.id})
-        return cast(SandboxData, self.data)
+        return cast("SandboxData", self.data)
 
     async def _change(self, op: str, **args: Any) -> SandboxData:
         self.data = await self.client._call(op, {"id": self.id, **args})
-        return cast(SandboxData, self.data)
+        return cast("SandboxData", self.data)
 
     async def stop(self) -> SandboxData:
         """Ends its processes and keeps its files."""
@@ -157,7 +159,7 @@ class AsyncSandbox:
             pass
 
     async def stats(self) -> SandboxStatsResult:
-        return cast(SandboxStatsResult, await self.client._call("sandbox_stats", {"id": self.id}))
+        return cast("SandboxStatsResult", await self.client._call("sandbox_stats", {"id": self.id}))
 
     # Commands
 
@@ -199,11 +201,18 @@ class AsyncSandbox:
         rows = (await self.client._call("exec_list", {"id": self.id}))["execs"]
         return [AsyncCommand(self.client, self.id, row) for row in rows]
 
+    async def test_results(self, path: Optional[str] = None, *, command: "Optional[Union[str, AsyncCommand, Result]]" = None,
+                           format: Optional[str] = None, limit: Optional[int] = None) -> TestResults:
+        """Results of tests as data: JUnit XML or TAP, from a file or from the output of a command (its handle, result or id)."""
+        exec_id = command if command is None or isinstance(command, str) else command.exec_id
+        args = {"id": self.id, "path": path, "exec": exec_id, "format": format, "limit": limit}
+        return cast("TestResults", await self.client._call("test_results", args))
+
     # Ports and network
 
     async def ports(self) -> List[int]:
         """Ports on which something in it listens."""
-        return cast(List[int], (await self.client._call("port_list", {"id": self.id}))["ports"])
+        return cast("List[int]", (await self.client._call("port_list", {"id": self.id}))["ports"])
 
     async def wait_for_port(self, port: int, timeout: float = 30.0) -> None:
         end = time.monotonic() + timeout
@@ -229,12 +238,12 @@ class AsyncSandbox:
         async def take(answer: AsyncAnswer) -> AsyncResponse:
             return AsyncResponse(answer.status, dict(answer.headers), await answer.read())
 
-        return cast(AsyncResponse, await self.client._ask(r, take))
+        return cast("AsyncResponse", await self.client._ask(r, take))
 
     async def network(self) -> Network:
         """Its rules, and what went over its network."""
-        return cast(Network, await self.client._call("network_get", {"id": self.id}))
+        return cast("Network", await self.client._call("network_get", {"id": self.id}))
 
     async def network_log(self, from_: Optional[int] = None) -> List[NetworkEntry]:
         """What it looked up and connected to, with verdicts."""
-        return cast(List[NetworkEntry], (await self.client._call("network_log", {"id": self.id, "from": from_}))["entries"])
+        return cast("List[NetworkEntry]", (await self.client._call("network_log", {"id": self.id, "from": from_}))["entries"])

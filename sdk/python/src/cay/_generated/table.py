@@ -63,6 +63,7 @@ OPS: Dict[str, Op] = {
     "file_watch": Op("file_watch", "GET", "/api/sandboxes/{id}/files/watch", ('id',), ('path', 'recursive', 'max_folders', 'as_root'), (), False, "read"),
     "archive_get": Op("archive_get", "GET", "/api/sandboxes/{id}/archive", ('id',), ('path', 'format', 'as_root'), (), False, "read"),
     "archive_put": Op("archive_put", "PUT", "/api/sandboxes/{id}/archive", ('id',), ('path', 'format', 'parents', 'as_root'), (), True, "exec"),
+    "test_results": Op("test_results", "GET", "/api/sandboxes/{id}/tests", ('id',), ('path', 'exec', 'format', 'limit', 'as_root'), (), False, "read"),
     "process_list": Op("process_list", "GET", "/api/sandboxes/{id}/processes", ('id',), (), (), False, "read"),
     "port_list": Op("port_list", "GET", "/api/sandboxes/{id}/ports", ('id',), (), (), False, "read"),
     "port_link": Op("port_link", "POST", "/api/sandboxes/{id}/links", ('id',), (), ('port',), False, "exec"),

@@ -442,6 +442,32 @@ class Match(_MatchAlways, total=False):
     text_base64: str
 
 
+class TestResults(TypedDict):
+    cases: List[TestCase]
+    format: str
+    tests: int
+    passed: int
+    failed: int
+    errors: int
+    skipped: int
+    duration_us: int
+    more: bool
+    problem: Optional[str]
+
+
+class TestCase(TypedDict):
+    suite: str
+    name: str
+    class_name: str
+    status: str
+    message: str
+    text: str
+    text_cut: bool
+    file: str
+    line: int
+    duration_us: Optional[int]
+
+
 class _ProcessAlways(TypedDict):
     pid: Union[int, str]
     parent: Union[int, str]

@@ -3,9 +3,8 @@
 """A client of a daemon: connections, credentials, and trying again where that is safe."""
 from __future__ import annotations
 
-from typing import Any, Iterator, Callable, Dict, List, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Iterator, Callable, Dict, List, Mapping, Optional
 
-from .._generated.types import Sandbox as SandboxData
 from .._http import AnswerReader, Broken, request_head
 from .._place import TOKEN_S, Place, Token, find_credentials, find_place
 from .._requests import ANSWER_MAX, Body, Request, pause_before, request_of, value_of
@@ -13,6 +12,9 @@ from ..errors import ConnectionLostError, OutputLostError
 from ..results import Collector, Lines, Result, event_of
 from .net import TIMEOUTS, Connection, in_thread, sleep
 from .ops import Ops
+
+if TYPE_CHECKING:
+    from .._generated.types import Sandbox as SandboxData
 
 IDLE_MAX = 8  # connections that are kept
 CONNECT_S = 10.0

@@ -7,7 +7,6 @@ import os
 import tempfile
 from typing import TYPE_CHECKING, Any, Iterator, Dict, List, Optional, Union, cast
 
-from .._generated.types import File, FileWriteResult, Match
 from .._requests import ANSWER_MAX, Body, request_of
 from .._trees import Filter, pack, unpack
 from ..errors import ConnectionLostError
@@ -15,6 +14,7 @@ from .client import LOST, Answer
 from .net import in_thread
 
 if TYPE_CHECKING:
+    from .._generated.types import File, FileWriteResult, Match
     from .sandbox import Sandbox
 
 TREE_MAX = 4 * 1024 * 1024 * 1024
@@ -37,7 +37,7 @@ class Files:
                 answer.value()
             return answer.read(max_bytes)
 
-        return cast(bytes, self._box.client._ask(r, take))
+        return cast("bytes", self._box.client._ask(r, take))
 
     def read_text(self, path: str, encoding: str = "utf-8") -> str:
         return (self.read(path)).decode(encoding)
@@ -45,7 +45,7 @@ class Files:
     def write(self, path: str, data: Union[bytes, str, Body], **options: Any) -> FileWriteResult:
         """Writes a file: bytes, a text, or a file that is open for reading. options: those of file_write (parents, mode, append, …)."""
         content: Body = data.encode() if isinstance(data, str) else data
-        return cast(FileWriteResult, self._call("file_write", {"path": path, **options}, content))
+        return cast("FileWriteResult", self._call("file_write", {"path": path, **options}, content))
 
     def list(self, path: str = ".", *, recursive: bool = False, sorted: bool = True) -> List[File]:
         """All entries of a folder."""
@@ -57,7 +57,7 @@ class Files:
                 return out
 
     def stat(self, path: str) -> File:
-        return cast(File, self._call("file_stat", {"path": path}))
+        return cast("File", self._call("file_stat", {"path": path}))
 
     def exists(self, path: str) -> bool:
         from ..errors import NotFoundError
@@ -87,7 +87,7 @@ class Files:
 
     def search(self, pattern: str, path: Optional[str] = None, **options: Any) -> List[Match]:
         """Lines that a regular expression matches. options: those of file_search (glob, ignore_case, literal, limit, …)."""
-        return cast(List[Match], (self._call("file_search", {"pattern": pattern, "path": path, **options}))["matches"])
+        return cast("List[Match]", (self._call("file_search", {"pattern": pattern, "path": path, **options}))["matches"])
 
     def upload(self, local: "Union[str, os.PathLike[str]]", path: str = ".", *, keep: Optional[Filter] = None) -> List[str]:
         """
@@ -97,7 +97,7 @@ class Files:
         with tempfile.SpooledTemporaryFile(KEPT) as file:
             names = in_thread(pack, os.fspath(local), file, keep)
             file.seek(0)
-            self._call("archive_put", {"path": path, "parents": True}, cast(Body, file))
+            self._call("archive_put", {"path": path, "parents": True}, cast("Body", file))
         return names
 
     def download(self, path: str, local: "Union[str, os.PathLike[str]]", *, max_bytes: int = TREE_MAX) -> List[str]:

@@ -6,10 +6,8 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
-from typing import Any, Iterator, Callable, Dict, List, Mapping, Optional, Sequence, Union, cast
+from typing import TYPE_CHECKING, Any, Iterator, Callable, Dict, List, Mapping, Optional, Sequence, Union, cast
 
-from .._generated.types import Network, NetworkEntry, SandboxStatsResult
-from .._generated.types import Sandbox as SandboxData
 from .._http import path_segment
 from .._requests import Request, new_key, request_of
 from ..errors import ApiError, CayError, ConnectionLostError, ExistsError
@@ -18,6 +16,10 @@ from .client import Answer, Client
 from .command import Command, collect, exec_events
 from .files import Files
 from .net import sleep
+
+if TYPE_CHECKING:  # names of schemas may change; only type checkers need them
+    from .._generated.types import Network, NetworkEntry, SandboxStatsResult, TestResults
+    from .._generated.types import Sandbox as SandboxData
 
 Words = Union[str, Sequence[str]]
 
@@ -127,11 +129,11 @@ class Sandbox:
     def info(self) -> SandboxData:
         """The API's object, as it is now."""
         self.data = self.client._call("sandbox_get", {"id": self.id})
-        return cast(SandboxData, self.data)
+        return cast("SandboxData", self.data)
 
     def _change(self, op: str, **args: Any) -> SandboxData:
         self.data = self.client._call(op, {"id": self.id, **args})
-        return cast(SandboxData, self.data)
+        return cast("SandboxData", self.data)
 
     def stop(self) -> SandboxData:
         """Ends its processes and keeps its files."""
@@ -158,7 +160,7 @@ class Sandbox:
             pass
 
     def stats(self) -> SandboxStatsResult:
-        return cast(SandboxStatsResult, self.client._call("sandbox_stats", {"id": self.id}))
+        return cast("SandboxStatsResult", self.client._call("sandbox_stats", {"id": self.id}))
 
     # Commands
 
@@ -200,11 +202,18 @@ class Sandbox:
         rows = (self.client._call("exec_list", {"id": self.id}))["execs"]
         return [Command(self.client, self.id, row) for row in rows]
 
+    def test_results(self, path: Optional[str] = None, *, command: "Optional[Union[str, Command, Result]]" = None,
+                           format: Optional[str] = None, limit: Optional[int] = None) -> TestResults:
+        """Results of tests as data: JUnit XML or TAP, from a file or from the output of a command (its handle, result or id)."""
+        exec_id = command if command is None or isinstance(command, str) else command.exec_id
+        args = {"id": self.id, "path": path, "exec": exec_id, "format": format, "limit": limit}
+        return cast("TestResults", self.client._call("test_results", args))
+
     # Ports and network
 
     def ports(self) -> List[int]:
         """Ports on which something in it listens."""
-        return cast(List[int], (self.client._call("port_list", {"id": self.id}))["ports"])
+        return cast("List[int]", (self.client._call("port_list", {"id": self.id}))["ports"])
 
     def wait_for_port(self, port: int, timeout: float = 30.0) -> None:
         end = time.monotonic() + timeout
@@ -230,12 +239,12 @@ class Sandbox:
         def take(answer: Answer) -> Response:
             return Response(answer.status, dict(answer.headers), answer.read())
 
-        return cast(Response, self.client._ask(r, take))
+        return cast("Response", self.client._ask(r, take))
 
     def network(self) -> Network:
         """Its rules, and what went over its network."""
-        return cast(Network, self.client._call("network_get", {"id": self.id}))
+        return cast("Network", self.client._call("network_get", {"id": self.id}))
 
     def network_log(self, from_: Optional[int] = None) -> List[NetworkEntry]:
         """What it looked up and connected to, with verdicts."""
-        return cast(List[NetworkEntry], (self.client._call("network_log", {"id": self.id, "from": from_}))["entries"])
+        return cast("List[NetworkEntry]", (self.client._call("network_log", {"id": self.id, "from": from_}))["entries"])
