@@ -203,6 +203,7 @@ class Package(unittest.TestCase):
             self.assertEqual(name, f"cay-{cay.__version__}-py3-none-any.whl")
             with zipfile.ZipFile(os.path.join(folder, name)) as z:
                 self.assertIn("cay/py.typed", z.namelist())
+                self.assertIn(b"cay = cay.pytest_plugin", z.read(f"cay-{cay.__version__}.dist-info/entry_points.txt"))
                 z.extractall(os.path.join(folder, "site"))
             code = "import cay; print(cay.__version__, cay.Sandbox, cay.AsyncSandbox)"
             out = subprocess.run([sys.executable, "-S", "-c", code], env={"PYTHONPATH": os.path.join(folder, "site")}, cwd=folder, check=True,

@@ -16,7 +16,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 NAME = "cay"
 WHEN = (2020, 1, 1, 0, 0, 0)
 WHEN_S = 1577836800
-ENTRY_POINTS = ""
+ENTRY_POINTS = "[pytest11]\ncay = cay.pytest_plugin\n"
 
 
 def version():

@@ -156,6 +156,7 @@ class Terminal:
         for name in PROGRAMS:
             if os.path.exists(os.path.join(BUILD, name)):
                 shutil.copy2(os.path.join(BUILD, name), os.path.join(self.folder, "cay", "build", name))
+        os.symlink(os.path.join(SOURCE, "sdk"), os.path.join(self.folder, "cay", "sdk"))
         with open(os.path.join(self.folder, "bin", "make"), "w", encoding="utf-8") as f:
             f.write(MAKE)
         os.chmod(f.name, 0o755)

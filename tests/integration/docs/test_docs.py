@@ -75,6 +75,9 @@ class Pages(unittest.TestCase):
     def test_mcp(self):
         self.check("docs", "mcp.md")
 
+    def test_sdk_python(self):
+        self.check("docs", "sdk-python.md")
+
     def test_registry(self):
         """With the page's own file as registry.yaml."""
         page = read("docs", "registry.md")
