@@ -188,7 +188,7 @@ static void answer_list(struct docker_broker *b, const struct docker_request *re
         docker_broker_answer(b, &a);
 }
 
-static int hear_take(struct helper_server *e, const void *request, int fd)
+static int serve_take(struct helper_server *e, const void *request, int fd)
 {
         struct docker_broker *b = cay_container_of(e, struct docker_broker, server);
         const struct docker_request *req = request;
@@ -205,7 +205,7 @@ static int hear_take(struct helper_server *e, const void *request, int fd)
                 answer_list(b, req);
         } else if (req->type == DOCKER_image_build || req->type == DOCKER_image_list ||
                    req->type == DOCKER_image_drop) {
-                docker_images_hear_take(b, req, fd);
+                docker_images_serve_take(b, req, fd);
         } else if (req->type == DOCKER_box_stat) {
                 docker_measure_ask(b, req);
         } else {
@@ -242,7 +242,7 @@ static void on_keeper_end(struct helper_server *e)
 
 static const struct helper_server_kind front = {
         .protocol = &docker_protocol,
-        .hear_take = hear_take,
+        .serve_take = serve_take,
         .on_front_end = on_front_end,
         .on_keeper_end = on_keeper_end,
 };

@@ -27,7 +27,7 @@ struct docker_image_task *docker_image_building(const struct docker_images *all,
 
 /* Ends */
 
-static void release(struct cay_deferred *d)
+static void release_build(struct cay_deferred *d)
 {
         free(cay_container_of(d, struct docker_image_task, release));
 }
@@ -44,7 +44,7 @@ static void let_go(struct docker_image_task *t)
         }
         docker_image_steps_stop(t);
         docker_readers_done(&t->readers);
-        t->release.run = release;
+        t->release.run = release_build;
         cay_loop_defer(b->loop, &t->release);
 }
 
@@ -269,7 +269,7 @@ static void begin_take(struct docker_broker *b, const struct docker_request *req
 }
 
 /* Only what is a name is looked up: it may not even end. */
-void docker_images_hear_take(struct docker_broker *b, const struct docker_request *req, int fd)
+void docker_images_serve_take(struct docker_broker *b, const struct docker_request *req, int fd)
 {
         struct docker_image_task *runs = NULL;
 

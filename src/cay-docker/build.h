@@ -49,7 +49,7 @@ struct docker_found { /* an image of ours */
 };
 
 /* Takes fd (-1: none). */
-void docker_images_hear_take(struct docker_broker *b, const struct docker_request *req, int fd);
+void docker_images_serve_take(struct docker_broker *b, const struct docker_request *req, int fd);
 void docker_images_done(struct docker_broker *b);
 
 /* build_rows.c */

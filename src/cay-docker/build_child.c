@@ -71,7 +71,7 @@ static void confine(int folder)
         (void)sys_landlock_enter(&rule, 1);
 }
 
-static int run(const char *registry, const char *name, struct cay_error *err)
+static int run_build(const char *registry, const char *name, struct cay_error *err)
 {
         static char text[CAY_REGISTRY_FILE_MAX + 2];
         struct docker_context_sink sink = { tell };
@@ -97,7 +97,7 @@ _Noreturn static void be_child(int out, int tar, const char *registry, const cha
         if (high_out < 0 || dup2(high_out, OUT_FD) < 0 || (tar >= 0 && dup2(high_tar, TAR_FD) < 0))
                 _exit(1);
         sys_close_range(tar >= 0 ? FIRST_FREE : TAR_FD, ~0u, 0);
-        run(registry, name, &err);
+        run_build(registry, name, &err);
         tell_end(OUT_FD, &err);
         _exit(0);
 }

@@ -35,7 +35,7 @@ static void answer(struct docker_broker *b, uint32_t seq, const char *id, const 
         docker_broker_answer(b, &a);
 }
 
-static void release(struct cay_deferred *d)
+static void release_measure(struct cay_deferred *d)
 {
         free(cay_container_of(d, struct docker_measure, release));
 }
@@ -50,7 +50,7 @@ static void finish(struct docker_measure *m, const struct docker_stats *stats, c
                         answer(b, m->askers[i].seq, m->box->id, stats, err);
         m->box->measure = NULL;
         docker_call_abort(&m->call);
-        m->release.run = release;
+        m->release.run = release_measure;
         cay_loop_defer(b->loop, &m->release);
 }
 

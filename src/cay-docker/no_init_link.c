@@ -514,7 +514,7 @@ int docker_no_init_open_take(struct docker_broker *b, struct docker_box *box,
         return 0;
 }
 
-static void release(struct cay_deferred *d)
+static void release_no_init_link(struct cay_deferred *d)
 {
         struct docker_no_init *o = cay_container_of(d, struct docker_no_init, release);
 
@@ -529,6 +529,6 @@ void docker_no_init_free(struct docker_no_init *o)
         drop_stream(o);
         docker_no_init_stop(o);
         forget(o);
-        o->release.run = release;
+        o->release.run = release_no_init_link;
         cay_loop_defer(o->broker->loop, &o->release);
 }

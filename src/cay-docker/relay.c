@@ -65,7 +65,7 @@ static void end(struct docker_relay *r)
         }
 }
 
-static void release(struct cay_deferred *d)
+static void release_relay(struct cay_deferred *d)
 {
         free(cay_container_of(d, struct docker_relay, release));
 }
@@ -76,7 +76,7 @@ static void on_spliced(struct cay_splice *s)
 
         tell(r, false);
         end(r);
-        r->release.run = release;
+        r->release.run = release_relay;
         cay_loop_defer(r->loop, &r->release);
 }
 

@@ -17,7 +17,7 @@ struct docker_socket {
         struct docker_socket_end *end; /* borrowed; NULL: nobody wants to know */
 };
 
-static void release(struct cay_deferred *d)
+static void release_socket(struct cay_deferred *d)
 {
         free(cay_container_of(d, struct docker_socket, release));
 }
@@ -25,7 +25,7 @@ static void release(struct cay_deferred *d)
 static void drop(struct docker_socket *s)
 {
         cay_conn_close(&s->conn);
-        s->release.run = release;
+        s->release.run = release_socket;
         cay_loop_defer(s->conn.loop, &s->release);
 }
 

@@ -24,7 +24,7 @@ bool docker_task_is_busy(const struct docker_broker *b, const char *id)
 
 /* Ends */
 
-static void release(struct cay_deferred *d)
+static void release_task(struct cay_deferred *d)
 {
         free(cay_container_of(d, struct docker_task, release));
 }
@@ -50,18 +50,18 @@ static void let_go(struct docker_task *t)
                 close(cay_take_fd(t->fd));
         explicit_bzero(&t->req, sizeof(t->req));
         explicit_bzero(&t->order, sizeof(t->order));
-        t->release.run = release;
+        t->release.run = release_task;
         cay_loop_defer(b->loop, &t->release);
 }
 
-static void run(struct docker_task *t);
+static void run_task(struct docker_task *t);
 
 /* The next one of this box. */
 static void wake(struct docker_broker *b, const char *id)
 {
         for (struct docker_task *t = b->tasks; t; t = t->next) {
                 if (strcmp(docker_task_id(t), id) == 0) {
-                        run(t);
+                        run_task(t);
                         return;
                 }
         }
@@ -246,7 +246,7 @@ static int begin_other(struct docker_task *t, enum docker_step *ret)
         return 0;
 }
 
-static void run(struct docker_task *t)
+static void run_task(struct docker_task *t)
 {
         enum docker_step first = DOCKER_STEP_WAITING;
         int r;
@@ -266,7 +266,7 @@ static void run(struct docker_task *t)
 
 static void on_run_time(struct cay_timer *timer)
 {
-        run(cay_container_of(timer, struct docker_task, timer));
+        run_task(cay_container_of(timer, struct docker_task, timer));
 }
 
 static void refuse_take(struct docker_broker *b, const struct docker_request *req, int fd)

@@ -278,7 +278,7 @@ static int ask_box(struct broker *b, const struct net_request *req, struct net_a
         return 0;
 }
 
-static int hear_all_take(struct helper_server *e, const void *request, const int *fds, unsigned count)
+static int serve_all_take(struct helper_server *e, const void *request, const int *fds, unsigned count)
 {
         struct broker *b = cay_container_of(e, struct broker, server);
         const struct net_request *req = request;
@@ -328,7 +328,7 @@ static void on_front_end(struct helper_server *e)
 
 static const struct helper_server_kind front = {
         .protocol = &net_protocol,
-        .hear_all_take = hear_all_take,
+        .serve_all_take = serve_all_take,
         .on_front_end = on_front_end,
 };
 

@@ -136,7 +136,7 @@ static void close_side(struct cay_watch *w, int *fd, bool resets)
         *fd = -1;
 }
 
-static void release(struct net_conn *c, struct side *s)
+static void release_side(struct net_conn *c, struct side *s)
 {
         c->box->waiting -= s->is_held;
         s->is_held = false;
@@ -149,8 +149,8 @@ static void end(struct net_conn *c, bool resets)
         c->step = ENDED;
         if (c->reach)
                 net_lookup_end(&c->reach->lookup);
-        release(c, &c->up);
-        release(c, &c->down);
+        release_side(c, &c->up);
+        release_side(c, &c->down);
         close_side(&c->client, &c->up.pump.from, resets);
         close_side(&c->server, &c->up.pump.to, resets);
         cay_timer_clear(&c->deadline);

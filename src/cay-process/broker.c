@@ -159,7 +159,7 @@ static int begin(struct broker *b, const struct process_request *req, int link)
         return 0;
 }
 
-static int hear_take(struct helper_server *e, const void *request, int fd)
+static int serve_take(struct helper_server *e, const void *request, int fd)
 {
         struct broker *b = cay_container_of(e, struct broker, server);
         const struct process_request *req = request;
@@ -180,7 +180,7 @@ static int hear_take(struct helper_server *e, const void *request, int fd)
 
 static const struct helper_server_kind front = {
         .protocol = &process_protocol,
-        .hear_take = hear_take,
+        .serve_take = serve_take,
 };
 
 /* Start and end */

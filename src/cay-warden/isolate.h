@@ -37,12 +37,12 @@
  */
 #define ISOLATE_OWN_INODES 60u
 #define ISOLATE_OWN_BYTES (128u << 10)
-#define ISOLATE_TRUTH_BYTES (64u << 10) /* and the files of /proc, where they are in it ("self") */
+#define ISOLATE_PROC_OVERLAY_BYTES (64u << 10) /* and the files of /proc, where they are in it ("self") */
 
 enum isolate_mount { /* what the "go" message may carry, in this order; bit numbers of its mask */
-                     ISOLATE_TRUTH, /* tmpfs with the files bound over /proc/… */
-                     ISOLATE_LAYER, /* writable layer, when it is not a tmpfs */
-                     ISOLATE_LOWER, /* rootfs template */
+                     ISOLATE_PROC_OVERLAY, /* tmpfs with the files bound over /proc/… */
+                     ISOLATE_LAYER,        /* writable layer, when it is not a tmpfs */
+                     ISOLATE_LOWER,        /* rootfs template */
                      ISOLATE_WORKSPACE,
                      ISOLATE_HOST0, /* then the rows of host_tree.def */
                      ISOLATE_MOUNTS = ISOLATE_HOST0

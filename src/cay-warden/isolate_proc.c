@@ -83,7 +83,7 @@ static void make_read_only(struct isolate *iso, const char *name, uint64_t attr)
 /*
  * Files made by the warden, or by us: then in a directory of the layer that is seen only as a read-only copy.
  */
-static void attach_truth(struct isolate *iso)
+static void attach_proc_overlay(struct isolate *iso)
 {
         struct cay_proc_overlay proc_overlay = CAY_PROC_OVERLAY_NONE;
         int r, files;
@@ -91,7 +91,7 @@ static void attach_truth(struct isolate *iso)
         if (!isolate_was_made(iso, mkdirat(iso->layer, "proc_overlay", 0755)))
                 isolate_fail(iso, -errno, "make a place for /proc's files");
         if (!iso->self) {
-                r = sys_mount_attach(iso->mount[ISOLATE_TRUTH], iso->layer, "proc_overlay");
+                r = sys_mount_attach(iso->mount[ISOLATE_PROC_OVERLAY], iso->layer, "proc_overlay");
                 if (r ==
                     0) /* what is written through the first mount is read through a read-only copy of it */
                         r = sys_mount_place_copy(iso->layer, "proc_overlay", false, SYS_MOUNT_RDONLY,
@@ -154,7 +154,7 @@ void isolate_proc(struct isolate *iso)
         if (iso->proc < 0)
                 fail_proc(iso, iso->proc);
         iso->proc_sys = sys_open_at(iso->proc, "sys", O_PATH | O_DIRECTORY, 0);
-        attach_truth(iso);
+        attach_proc_overlay(iso);
         for (unsigned i = 0; i < CAY_COUNT(proc_overlays);
              i++) { /* a file that is not made: the kernel's own figures are correct */
                 snprintf(path, sizeof(path), "proc_overlay/%s", proc_overlays[i]);

@@ -136,7 +136,7 @@ static void mount_layer(struct isolate *iso)
                 if (plan->disk_bytes && hold) {
                         snprintf(size, sizeof(size), "size=%llu",
                                  (unsigned long long)plan->disk_bytes + ISOLATE_OWN_BYTES +
-                                         (iso->self ? ISOLATE_TRUTH_BYTES + iso->cpus * 8192ull : 0));
+                                         (iso->self ? ISOLATE_PROC_OVERLAY_BYTES + iso->cpus * 8192ull : 0));
                         options[count++] = size;
                 }
                 if (plan->inodes && hold) {

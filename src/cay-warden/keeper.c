@@ -77,7 +77,7 @@ static bool obey(struct warden *w, const struct wire_keeper *say, const int *fds
         case WIRE_KEEPER_FRONT:
                 take_front(w, fds[0]);
                 return true;
-        case WIRE_KEEPER_DOOR:
+        case WIRE_KEEPER_LISTENER:
                 warden_listener_note(&w->listener, fds[0]);
                 close(fds[0]);
                 return true;

@@ -159,7 +159,7 @@ int warden_make_mounts(struct warden *w, struct warden_box *box, const struct wa
         userns = sys_idmap_open(box->pid);
         if (userns < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, userns, "open the box's user namespace");
-        mounts[ISOLATE_TRUTH] = proc_overlay->mount;
+        mounts[ISOLATE_PROC_OVERLAY] = proc_overlay->mount;
         if (!tmpfs && show_layer(w, box, userns, &mounts[ISOLATE_LAYER], err) < 0)
                 return -1;
         if (given->workspace.fd >= 0) {

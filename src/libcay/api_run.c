@@ -78,7 +78,7 @@ static void on_done(void *ctx, const struct cay_run_result *result, const struct
         cay_loop_stop(once->loop);
 }
 
-static int run(struct once *once, const struct cay_run_options *options, struct cay_error *err)
+static int run_once(struct once *once, const struct cay_run_options *options, struct cay_error *err)
 {
         int r;
 
@@ -148,7 +148,7 @@ static int run_task(struct cay_task *task, struct cay_result *result)
         options.on_output = on_output;
         options.on_done = on_done;
         options.ctx = &once;
-        r = run(&once, &options, &task->err);
+        r = run_once(&once, &options, &task->err);
         end(&once);
         if (r == 0)
                 cay_result_describe(result);

@@ -475,7 +475,7 @@ static int close_directories(struct job *j, size_t end, struct cay_error *err)
         return result;
 }
 
-static int run(struct job *j, struct cay_error *err)
+static int run_passes(struct job *j, struct cay_error *err)
 {
         struct cay_error later = { 0 };
         size_t end = 0;
@@ -512,7 +512,7 @@ int cay_apply_run(struct cay_apply *a, struct cay_error *err)
         if (fstat(j.folder->fd, &j.top) < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "look at the folder");
         cay_folder_forget(j.folder);
-        r = run(&j, err);
+        r = run_passes(&j, err);
         cay_folder_forget(j.folder);
         /* Syncs names; files are synced already. */
         top = openat(j.folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -356,8 +356,8 @@ static void slide(const struct side *a, const struct side *b, struct cay_edits *
         }
 }
 
-static int run(struct search *s, struct kinds *k, const struct cay_text *a, const struct cay_text *b,
-               struct cay_edits *ret)
+static int run_search(struct search *s, struct kinds *k, const struct cay_text *a, const struct cay_text *b,
+                      struct cay_edits *ret)
 {
         if (side_init(&s->a, a->lines) < 0 || side_init(&s->b, b->lines) < 0 ||
             kinds_init(k, (size_t)a->lines + b->lines) < 0)
@@ -383,7 +383,7 @@ int cay_line_diff(const struct cay_text *a, const struct cay_text *b, struct cay
         int r = -ENOMEM;
 
         if (s != NULL) {
-                r = run(s, &k, a, b, &edits);
+                r = run_search(s, &k, a, b, &edits);
                 side_done(&s->a);
                 side_done(&s->b);
                 free(s);

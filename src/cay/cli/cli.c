@@ -35,7 +35,7 @@ static const struct command {
 #undef CAY_GROUP
 };
 
-static int run(const struct command *c, int argc, char **argv)
+static int run_command(const struct command *c, int argc, char **argv)
 {
         switch (c->which) {
 #define CAY_GROUP(doc)
@@ -178,7 +178,7 @@ int cay_cmd_help(int argc, char **argv)
         c = find(argv[1]);
         if (c == NULL)
                 return unknown(argv[1]);
-        return c->which == VERB_help ? (print_usage(stdout), 0) : run(c, 2, ask);
+        return c->which == VERB_help ? (print_usage(stdout), 0) : run_command(c, 2, ask);
 }
 
 int cay_cmd_version(int argc, char **argv)
@@ -214,5 +214,5 @@ int cay_cli_main(int argc, char **argv)
         if (strcmp(argv[1], "--version") == 0)
                 return cay_cmd_version(1, argv);
         c = find(argv[1]);
-        return c != NULL ? run(c, argc - 1, argv + 1) : unknown(argv[1]);
+        return c != NULL ? run_command(c, argc - 1, argv + 1) : unknown(argv[1]);
 }

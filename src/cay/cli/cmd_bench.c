@@ -379,7 +379,7 @@ static void watch_signals(void)
         signal(SIGPIPE, SIG_IGN);
 }
 
-static int run(struct bench *b, struct cay_error *err)
+static int run_bench(struct bench *b, struct cay_error *err)
 {
         for (unsigned i = 0; i < ROW_COUNT; i++)
                 if (!cay_series_open(&b->series[i], (unsigned)b->rounds))
@@ -416,7 +416,7 @@ int cay_cmd_bench(int argc, char **argv)
         if (r == 0)
                 r = read_args(b, &err);
         if (r == 0)
-                r = run(b, &err);
+                r = run_bench(b, &err);
         cay_bench_daemon_close(b->daemon);
         for (unsigned i = 0; i < ROW_COUNT; i++)
                 cay_series_close(&b->series[i]);

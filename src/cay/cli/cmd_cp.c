@@ -335,7 +335,7 @@ static int copy(struct copy *c, struct cay_error *err)
         return c->source.is_ours ? copy_in(c, err) : copy_out(c, err);
 }
 
-static int run(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err)
+static int run_cp(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err)
 {
         cay_auto_free struct copy *c = calloc(1, sizeof(*c));
         int r;
@@ -357,5 +357,5 @@ static int run(struct cay_reach *reach, struct cay_verb_args *a, struct cay_erro
 
 int cay_cmd_cp(int argc, char **argv)
 {
-        return cay_verb_main(argc, argv, run);
+        return cay_verb_main(argc, argv, run_cp);
 }

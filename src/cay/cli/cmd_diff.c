@@ -285,7 +285,7 @@ static int check_args(const void *args, struct cay_error *err)
         return 0;
 }
 
-static int run(struct cay_kept *k, const void *args, bool is_whole, struct cay_error *err)
+static int run_diff(struct cay_kept *k, const void *args, bool is_whole, struct cay_error *err)
 {
         if (show(k, args, err) < 0)
                 return -1;
@@ -296,9 +296,8 @@ static int run(struct cay_kept *k, const void *args, bool is_whole, struct cay_e
 
 int cay_cmd_diff(int argc, char **argv)
 {
-        static const struct cay_kept_verb verb = {
-                "diff", table, print_help, CAY_STORE_READ, check_args, run
-        };
+        static const struct cay_kept_verb verb = { "diff",         table,      print_help,
+                                                   CAY_STORE_READ, check_args, run_diff };
         struct args a = { 0 };
 
         return cay_kept_main(&verb, argc, argv, &a);

@@ -98,7 +98,7 @@ static int follow(struct follow *f, struct cay_error *err)
         }
 }
 
-static int run(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err)
+static int run_events(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err)
 {
         cay_auto_free struct follow *f = NULL;
         int r;
@@ -120,5 +120,5 @@ static int run(struct cay_reach *reach, struct cay_verb_args *a, struct cay_erro
 
 int cay_cmd_events(int argc, char **argv)
 {
-        return cay_verb_main(argc, argv, run);
+        return cay_verb_main(argc, argv, run_events);
 }

@@ -344,7 +344,7 @@ static int pass_lines(struct relay *r, struct cay_buf *buf, bool *skips, int to,
         return result;
 }
 
-static enum heard hear_client(struct relay *r)
+static enum heard read_client(struct relay *r)
 {
         static char piece[PIECE];
         ssize_t n = read(STDIN_FILENO, piece, sizeof(piece));
@@ -366,7 +366,7 @@ static enum heard hear_client(struct relay *r)
         return HEARD;
 }
 
-static enum heard hear_daemon(struct relay *r)
+static enum heard read_daemon(struct relay *r)
 {
         static char piece[PIECE];
         ssize_t n = read(r->fd, piece, sizeof(piece));
@@ -442,9 +442,9 @@ static int relay(struct relay *r, struct cay_error *err)
                 if (n < 0)
                         continue;
                 if (p[1].revents)
-                        heard = hear_daemon(r);
+                        heard = read_daemon(r);
                 if (heard == HEARD && p[0].revents)
-                        heard = hear_client(r);
+                        heard = read_client(r);
                 if (heard == BROKEN && r->is_drained) {
                         tell_lost(r, "the daemon has ended while this was under way, and its answer is lost");
                         return 0;

@@ -182,7 +182,7 @@ static void open_streams(struct command *c)
         c->sinks[1].on_failed = on_err_failed;
 }
 
-static int run(struct command *c, struct cay_error *err)
+static int run_sandbox(struct command *c, struct cay_error *err)
 {
         struct cay_run_options o;
         int r;
@@ -291,7 +291,7 @@ int cay_cmd_run(int argc, char **argv)
         if (r < 0) {
                 status = cay_cli_complain("run", &err);
         } else {
-                if (run(&c, &err) < 0)
+                if (run_sandbox(&c, &err) < 0)
                         c.failure = err;
                 status = report(&c);
         }

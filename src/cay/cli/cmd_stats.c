@@ -217,7 +217,7 @@ static int look(struct look *l, struct cay_error *err)
         return r;
 }
 
-static int run(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err)
+static int run_stats(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err)
 {
         struct look l = { .reach = reach, .args = a };
         int r = look(&l, err);
@@ -228,5 +228,5 @@ static int run(struct cay_reach *reach, struct cay_verb_args *a, struct cay_erro
 
 int cay_cmd_stats(int argc, char **argv)
 {
-        return cay_verb_main(argc, argv, run);
+        return cay_verb_main(argc, argv, run_stats);
 }

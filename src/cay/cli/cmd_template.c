@@ -12,7 +12,7 @@
 #include "cay/cli/template_task.h"
 #include "cay/cli/verb.h"
 
-static int run(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err)
+static int run_template(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err)
 {
         return a->task != NULL ? cay_template_task(reach, a, err) : cay_verb_call(reach, a, err);
 }
@@ -21,7 +21,7 @@ static const struct {
         const char *word, *verb; /* the verb's row */
         int (*run)(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err);
 } under[] = {
-        { "ls", "template", run },
+        { "ls", "template", run_template },
         { "build", "template build", cay_template_build },
         { "rm", "template rm", cay_template_rm },
 };
@@ -37,7 +37,7 @@ int cay_cmd_template(int argc, char **argv)
                 }
         }
         if (argc < 2 || (strcmp(argv[1], "check") != 0 && strcmp(argv[1], "schema") != 0))
-                return cay_verb_main(argc, argv, run);
+                return cay_verb_main(argc, argv, run_template);
         cay_cli_become_front(argc, argv, &err);
         return cay_cli_complain("template", &err);
 }

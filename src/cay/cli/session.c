@@ -416,7 +416,7 @@ static void open_sinks(struct session *t)
         }
 }
 
-static int run(struct session *t, struct cay_error *err)
+static int run_session(struct session *t, struct cay_error *err)
 {
         int r;
 
@@ -481,7 +481,7 @@ int cay_session_run(struct cay_session *s, struct cay_error *err)
                 snprintf(s->exec_id, sizeof(s->exec_id), "%s", s->exec);
         t->rows = number_of(s->begins, "rows");
         t->cols = number_of(s->begins, "cols");
-        r = run(t, err);
+        r = run_session(t, err);
         done(t);
         return r;
 }

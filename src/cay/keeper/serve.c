@@ -280,7 +280,7 @@ static int take_over(struct keeper *k, sigset_t *ret_before, struct cay_error *e
         return 0;
 }
 
-static int run(struct keeper *k, struct cay_error *err)
+static int run_keeper(struct keeper *k, struct cay_error *err)
 {
         static const int signals[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR2, SIGCHLD };
         bool is_resumed = k->options->resume_fd > 0;
@@ -332,7 +332,7 @@ int cay_serve(const struct cay_serve_options *options, struct cay_error *err)
         int r;
 
         cay_helpers_init(&k);
-        r = run(&k, err);
+        r = run_keeper(&k, err);
         cay_helpers_close(&k);
         cay_front_keep_let_go(&k);
         cay_front_keep_sweep(CAY_HAND_RUN_FOLDER);

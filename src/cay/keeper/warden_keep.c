@@ -55,7 +55,7 @@ static int introduce(struct keeper *k, struct cay_helper *h, struct cay_error *e
         int r = tell_ceiling(k, h);
 
         if (r >= 0)
-                r = tell(h, WIRE_KEEPER_DOOR, 0, k->place.unix_fd);
+                r = tell(h, WIRE_KEEPER_LISTENER, 0, k->place.unix_fd);
         for (unsigned i = 0; i < k->place.root_count && r >= 0; i++)
                 if (k->place.root_fds[i] >= 0)
                         r = tell(h, WIRE_KEEPER_ROOT, i, k->place.root_fds[i]);

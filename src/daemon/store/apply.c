@@ -97,7 +97,7 @@ static int finish(struct cay_apply *a, sqlite3_stmt *stmt, struct cay_error *err
         return r;
 }
 
-static int run(struct cay_apply *a, unsigned slot, const char *sql, struct cay_error *err)
+static int run_statement(struct cay_apply *a, unsigned slot, const char *sql, struct cay_error *err)
 {
         sqlite3_stmt *stmt = cay_db_statement(&a->db, slot, sql, err);
 
@@ -434,10 +434,10 @@ static int apply_saved(struct cay_apply *a, struct cay_store_batch *b, struct ca
         int64_t events = a->events;
         struct cay_error undone;
 
-        if (run(a, S_SAVE, "SAVEPOINT batch", err) < 0)
+        if (run_statement(a, S_SAVE, "SAVEPOINT batch", err) < 0)
                 return -1;
         if (apply_batch(a, b, err) == 0)
-                return run(a, S_RELEASE, "RELEASE batch", err);
+                return run_statement(a, S_RELEASE, "RELEASE batch", err);
         if (err->code == CAY_NO_SPACE || !cay_db_in_transaction(&a->db))
                 return -1;
         b->err = *err;
@@ -445,7 +445,7 @@ static int apply_saved(struct cay_apply *a, struct cay_store_batch *b, struct ca
         a->events = events;
         if (cay_db_run(&a->db, "ROLLBACK TO batch", &undone) < 0)
                 return -1;
-        return run(a, S_RELEASE, "RELEASE batch", err);
+        return run_statement(a, S_RELEASE, "RELEASE batch", err);
 }
 
 static int set_sure(struct cay_apply *a, bool sure, struct cay_error *err)
@@ -467,7 +467,7 @@ static int commit_list(struct cay_apply *a, struct cay_store_batch *list, struct
                 b->err = (struct cay_error){ 0 };
                 sure = sure || b->how == CAY_STORE_SURE;
         }
-        if (set_sure(a, sure, err) < 0 || run(a, S_BEGIN, "BEGIN IMMEDIATE", err) < 0)
+        if (set_sure(a, sure, err) < 0 || run_statement(a, S_BEGIN, "BEGIN IMMEDIATE", err) < 0)
                 return -1;
         for (struct cay_store_batch *b = list; b; b = b->next) {
                 if (apply_saved(a, b, err) < 0)
@@ -475,7 +475,7 @@ static int commit_list(struct cay_apply *a, struct cay_store_batch *list, struct
         }
         if (cay_apply_now_ms(a) - a->marked_ms >= MARK_MS && cay_apply_mark(a, err) < 0)
                 goto undo;
-        if (run(a, S_COMMIT, "COMMIT", err) < 0)
+        if (run_statement(a, S_COMMIT, "COMMIT", err) < 0)
                 goto undo;
         return 0;
 undo:

@@ -33,7 +33,7 @@ static struct cay_call *self(struct cay_op_call *c)
         return cay_container_of(c, struct cay_call, call);
 }
 
-static void release(struct cay_deferred *d)
+static void release_call(struct cay_deferred *d)
 {
         struct cay_call *a = cay_container_of(d, struct cay_call, release);
 
@@ -46,7 +46,7 @@ static void release(struct cay_deferred *d)
 static void finish(struct cay_call *a)
 {
         a->is_over = true;
-        a->release.run = release;
+        a->release.run = release_call;
         cay_loop_defer(a->call.world->loop, &a->release);
 }
 

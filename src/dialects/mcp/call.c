@@ -25,7 +25,7 @@ uint64_t cay_mcp_now(const struct cay_mcp *m)
         return now.wall_ms;
 }
 
-static void release(struct cay_deferred *d)
+static void release_mcp_call(struct cay_deferred *d)
 {
         struct cay_mcp_call *c = cay_container_of(d, struct cay_mcp_call, release);
 
@@ -108,7 +108,7 @@ static struct cay_mcp_link *finish(struct cay_mcp_call *c)
         unlink_call(c);
         while (c->asked)
                 cay_mcp_op_call_leave(c->asked);
-        c->release.run = release;
+        c->release.run = release_mcp_call;
         cay_loop_defer(c->mcp->world->loop, &c->release);
         return link;
 }

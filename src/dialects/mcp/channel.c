@@ -63,7 +63,7 @@ static unsigned count(const struct cay_mcp *m, const char *owner)
         return n;
 }
 
-static void release(struct cay_deferred *d)
+static void release_channel(struct cay_deferred *d)
 {
         struct cay_mcp_channel *ch = cay_container_of(d, struct cay_mcp_channel, release);
 
@@ -88,7 +88,7 @@ static void end(struct cay_mcp_channel *ch)
                 ch->next->back = ch->back;
         cay_mcp_subscriber_close(&ch->subscriber);
         cay_mcp_client_end(&ch->client);
-        ch->release.run = release;
+        ch->release.run = release_channel;
         cay_loop_defer(ch->client.mcp->world->loop, &ch->release);
 }
 

@@ -33,7 +33,7 @@ struct post {
         bool is_read; /* the body is */
 };
 
-static void release(struct cay_deferred *d)
+static void release_post(struct cay_deferred *d)
 {
         struct post *p = cay_container_of(d, struct post, release);
 
@@ -46,7 +46,7 @@ static void let_go(struct post *p)
         cay_timer_clear(&p->soon);
         if (p->req)
                 p->req->handler = NULL;
-        p->release.run = release;
+        p->release.run = release_post;
         cay_loop_defer(p->mcp->world->loop, &p->release);
 }
 

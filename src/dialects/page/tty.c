@@ -17,7 +17,7 @@ static struct cay_tty *of_ws(struct cay_ws *ws)
         return cay_container_of(ws, struct cay_tty, ws);
 }
 
-static void release(struct cay_deferred *d)
+static void release_tty(struct cay_deferred *d)
 {
         free(cay_container_of(d, struct cay_tty, release));
 }
@@ -31,7 +31,7 @@ void cay_tty_let_go_if_done(struct cay_tty *t)
         cay_timer_clear(&t->sizing);
         cay_guard_end(&t->guard);
         cay_rest_stream_remove(&t->stream);
-        t->release.run = release;
+        t->release.run = release_tty;
         cay_loop_defer(t->call.world->loop, &t->release);
 }
 

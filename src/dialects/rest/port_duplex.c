@@ -25,7 +25,7 @@ static struct port *of_channel(struct cay_service_channel *ch)
         return cay_container_of(ch, struct port, ch);
 }
 
-static void release(struct cay_deferred *d)
+static void release_duplex(struct cay_deferred *d)
 {
         free(cay_container_of(d, struct port, release));
 }
@@ -34,7 +34,7 @@ static void finish(struct port *p)
 {
         p->over = true;
         cay_service_channel_close(&p->ch);
-        p->release.run = release;
+        p->release.run = release_duplex;
         cay_loop_defer(p->loop, &p->release);
 }
 

@@ -16,7 +16,7 @@ static struct cay_rest_call *self(struct cay_op_call *c)
         return cay_container_of(c, struct cay_rest_call, call);
 }
 
-static void release(struct cay_deferred *d)
+static void release_rest_call(struct cay_deferred *d)
 {
         struct cay_rest_call *rc = cay_container_of(d, struct cay_rest_call, release);
 
@@ -41,7 +41,7 @@ static struct cay_http_request *finish(struct cay_rest_call *rc, unsigned status
         cay_guard_end(&rc->guard);
         cay_rest_events_done(&rc->events);
         cay_rest_stream_remove(&rc->stream);
-        rc->release.run = release;
+        rc->release.run = release_rest_call;
         cay_loop_defer(rc->call.world->loop, &rc->release);
         return req;
 }
@@ -285,7 +285,7 @@ static const struct cay_op_responder responder = {
 
 /* What the request tells */
 
-static void run(struct cay_rest_call *rc)
+static void run_rest_call(struct cay_rest_call *rc)
 {
         struct cay_error err = { 0 };
 
@@ -315,7 +315,7 @@ static void on_collected(struct cay_rest_call *rc)
             cay_rest_args_body(&rc->args, cay_buf_data(&rc->req->body), rc->req->body.len, &limits, &err) < 0)
                 respond_fail(&rc->call, &err, rc->args.field);
         else
-                run(rc);
+                run_rest_call(rc);
 }
 
 static void on_body_end(struct cay_http_request *req)
@@ -365,7 +365,7 @@ void cay_rest_call_begin(struct cay_rest_call *rc)
         rc->req->user = rc;
         if (!rc->req->has_body || op->flags & CAY_OP_RAW_IN || method == CAY_HTTP_GET ||
             method == CAY_HTTP_HEAD) {
-                run(rc);
+                run_rest_call(rc);
                 return;
         }
         if (cay_http_request_collect(rc->req, rc->call.world->config->max_json) < 0) {

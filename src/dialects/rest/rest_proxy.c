@@ -56,7 +56,7 @@ static bool is_own(const char *field)
                strcasecmp(field, "Service-Worker-Allowed") == 0;
 }
 
-static void release(struct cay_deferred *d)
+static void release_proxy(struct cay_deferred *d)
 {
         free(cay_container_of(d, struct proxy, release));
 }
@@ -68,7 +68,7 @@ static struct cay_http_request *finish(struct proxy *p)
 
         cay_guard_end(&p->guard);
         req->handler = NULL;
-        p->release.run = release;
+        p->release.run = release_proxy;
         cay_loop_defer(p->world->loop, &p->release);
         return req;
 }

@@ -57,7 +57,7 @@ static struct ws_call *of_ws(struct cay_ws *ws)
         return cay_container_of(ws, struct ws_call, ws);
 }
 
-static void release(struct cay_deferred *d)
+static void release_ws_call(struct cay_deferred *d)
 {
         struct ws_call *w = cay_container_of(d, struct ws_call, release);
 
@@ -71,7 +71,7 @@ static void let_go_if_done(struct ws_call *w)
 {
         if (!w->over || (w->upgraded && !w->closed))
                 return;
-        w->release.run = release;
+        w->release.run = release_ws_call;
         cay_loop_defer(w->call.world->loop, &w->release);
 }
 
@@ -266,7 +266,7 @@ static void on_over(struct cay_guard *g, const char *why)
         }
 }
 
-static void run(struct ws_call *w)
+static void run_ws_call(struct ws_call *w)
 {
         struct cay_error err = { 0 };
 
@@ -291,7 +291,7 @@ static void take_first(struct ws_call *w, enum cay_ws_opcode kind, const void *b
         else if (cay_rest_args_body(&w->args, bytes, len, &limits, &err) < 0)
                 respond_fail(&w->call, &err, w->args.field);
         else
-                run(w);
+                run_ws_call(w);
 }
 
 static void on_room(struct cay_timer *t)
@@ -535,5 +535,5 @@ void cay_rest_ws(const struct cay_op_world *world, const struct cay_op *op, cons
         else if (first_is_body)
                 await_first(w);
         else
-                run(w);
+                run_ws_call(w);
 }

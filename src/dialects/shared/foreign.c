@@ -35,7 +35,7 @@ struct request {
         bool wants_stream, is_let_go;
 };
 
-static void release(struct cay_deferred *d)
+static void release_foreign(struct cay_deferred *d)
 {
         struct request *q = cay_container_of(d, struct request, release);
 
@@ -56,7 +56,7 @@ static struct cay_http_request *finish(struct request *q)
         cay_guard_end(&q->guard);
         cay_rest_events_done(&q->events);
         cay_rest_stream_remove(&q->stream);
-        q->release.run = release;
+        q->release.run = release_foreign;
         cay_loop_defer(q->f.world->loop, &q->release);
         return req;
 }

@@ -37,7 +37,7 @@ struct follower {
         bool waiting; /* until the client takes what is buffered */
 };
 
-static void release(struct cay_deferred *d)
+static void release_follow(struct cay_deferred *d)
 {
         struct follower *f = cay_container_of(d, struct follower, release);
 
@@ -47,7 +47,7 @@ static void release(struct cay_deferred *d)
 
 static void let_go(struct follower *f)
 {
-        f->release.run = release;
+        f->release.run = release_follow;
         cay_loop_defer(f->loop, &f->release);
 }
 

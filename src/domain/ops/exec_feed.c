@@ -22,14 +22,14 @@ struct cay_op_feed {
         char bytes[PIECE];
 };
 
-static void release(struct cay_deferred *d)
+static void release_feed(struct cay_deferred *d)
 {
         free(cay_container_of(d, struct cay_op_feed, release));
 }
 
 static void let_go(struct cay_op_feed *f)
 {
-        f->release.run = release;
+        f->release.run = release_feed;
         cay_loop_defer(f->loop, &f->release);
 }
 

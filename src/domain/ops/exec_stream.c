@@ -30,7 +30,7 @@ struct stream {
         bool deaf;  /* the command takes no more input */
 };
 
-static void release(struct cay_deferred *d)
+static void release_exec_stream(struct cay_deferred *d)
 {
         struct stream *s = cay_container_of(d, struct stream, release);
 
@@ -48,7 +48,7 @@ static void finish(struct stream *s, struct cay_loop *loop)
         cay_timer_clear(&s->again);
         cay_op_feed_free(s->feed);
         cay_service_exec_unwatch(&s->watcher);
-        s->release.run = release;
+        s->release.run = release_exec_stream;
         cay_loop_defer(loop, &s->release);
 }
 

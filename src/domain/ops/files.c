@@ -8,7 +8,7 @@
 #include "domain/settings/config.h"
 #include "domain/ops/view.h"
 
-static void release(struct cay_deferred *d)
+static void release_file_call(struct cay_deferred *d)
 {
         struct cay_op_channel *s = cay_container_of(d, struct cay_op_channel, release);
 
@@ -24,7 +24,7 @@ struct cay_op_call *cay_op_channel_finish(struct cay_op_channel *s)
         cay_timer_clear(&s->silence);
         cay_service_channel_close(&s->ch);
         s->call = NULL;
-        s->release.run = release;
+        s->release.run = release_file_call;
         cay_loop_defer(c->world->loop, &s->release);
         return c;
 }

@@ -106,7 +106,7 @@ static void on_gone(struct cay_op_call *c)
         cay_op_abort(c);
 }
 
-static void run(struct cay_op_call *c)
+static void run_exec_input(struct cay_op_call *c)
 {
         const struct args *a = c->args;
         struct cay_viewer viewer = cay_op_viewer(c);
@@ -152,5 +152,5 @@ const struct cay_op cay_op_exec_input = {
         .fields = fields,
         .args_size = sizeof(struct args),
         .result = &result_fed,
-        .run = run,
+        .run = run_exec_input,
 };

@@ -60,7 +60,7 @@ struct run {
         bool gone;    /* the client is gone */
 };
 
-static void release(struct cay_deferred *d)
+static void release_exec_run(struct cay_deferred *d)
 {
         struct run *s = cay_container_of(d, struct run, release);
 
@@ -73,7 +73,7 @@ static void release(struct cay_deferred *d)
 
 static void let_go(struct run *s)
 {
-        s->release.run = release;
+        s->release.run = release_exec_run;
         cay_loop_defer(s->loop, &s->release);
 }
 
@@ -320,7 +320,7 @@ static uint64_t bound_default(const struct cay_op_call *c, uint64_t default_ms)
         return bound != default_ms ? bound : 0;
 }
 
-static void run(struct cay_op_call *c)
+static void run_exec_run(struct cay_op_call *c)
 {
         const struct cay_exec_args *a = c->args;
         struct cay_viewer viewer = cay_op_viewer(c);
@@ -393,5 +393,5 @@ const struct cay_op cay_op_exec_run = {
         .args_size = sizeof(struct cay_exec_args),
         .result = &cay_result_exec_output,
         .other_status = CAY_OP_ACCEPTED,
-        .run = run,
+        .run = run_exec_run,
 };

@@ -38,7 +38,7 @@ struct look {
         uint64_t end; /* end of the output at the time of the request */
 };
 
-static void release(struct cay_deferred *d)
+static void release_exec_screen(struct cay_deferred *d)
 {
         free(cay_container_of(d, struct look, release));
 }
@@ -50,7 +50,7 @@ static void finish(struct look *s)
         cay_timer_clear(&s->next);
         cay_service_exec_unwatch(&s->watcher);
         s->call = NULL;
-        s->release.run = release;
+        s->release.run = release_exec_screen;
         cay_loop_defer(loop, &s->release);
 }
 
@@ -146,7 +146,7 @@ static int begin(struct cay_op_call *c, struct look *s, struct cay_error *err)
                                       &s->watcher, err);
 }
 
-static void run(struct cay_op_call *c)
+static void run_exec_screen(struct cay_op_call *c)
 {
         struct look *s = calloc(1, sizeof(*s));
         struct cay_error err = { 0 };
@@ -178,5 +178,5 @@ const struct cay_op cay_op_exec_screen = {
         .fields = fields,
         .args_size = sizeof(struct args),
         .result = &result_screen,
-        .run = run,
+        .run = run_exec_screen,
 };

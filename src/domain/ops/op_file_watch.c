@@ -159,7 +159,7 @@ static void on_end(struct cay_service_channel *ch, const struct cay_box_end *end
         cay_op_end(c);
 }
 
-static void run(struct cay_op_call *c)
+static void run_file_watch(struct cay_op_call *c)
 {
         const struct args *a = c->args;
         struct cay_box_open open = cay_op_file_open(CAY_BOX_WATCH, a->path, a->as_root);
@@ -192,5 +192,5 @@ const struct cay_op cay_op_file_watch = {
         .flags = CAY_OP_STREAM,
         .fields = fields,
         .args_size = sizeof(struct args),
-        .run = run,
+        .run = run_file_watch,
 };

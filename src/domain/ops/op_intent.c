@@ -185,7 +185,7 @@ static void answer(struct cay_op_call *c, const struct cay_intent_result *r, con
         cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
-static void run(struct cay_op_call *c)
+static void run_intent(struct cay_op_call *c)
 {
         const struct cay_templates *templates = c->world->templates;
         const struct args *a = c->args;
@@ -230,5 +230,5 @@ const struct cay_op cay_op_intent_detect = {
                                                      NULL, true, "text prompt" }),
                          .picks = "decision execute confidence reason obstacle code text language template "
                                   "name needs_confirm"),
-        .run = run,
+        .run = run_intent,
 };

@@ -134,7 +134,7 @@ static struct cay_viewer find_viewer(const struct cay_op_call *c)
         return viewer;
 }
 
-static void run(struct cay_op_call *c)
+static void run_metrics(struct cay_op_call *c)
 {
         const struct cay_sandbox_filter alive = { .states = STATES_MEASURED };
         struct gather *g = calloc(1, sizeof(*g));
@@ -188,7 +188,7 @@ const struct cay_op cay_op_metrics_get = {
                "metrics_owner's",
         .scope = CAY_SCOPE_READ,
         .result = &result_metrics,
-        .run = run,
+        .run = run_metrics,
 };
 
 const struct cay_op cay_op_metrics_text = {
@@ -197,5 +197,5 @@ const struct cay_op cay_op_metrics_text = {
         .doc = "The same as text that Prometheus reads",
         .scope = CAY_SCOPE_READ,
         .bytes = "text/plain",
-        .run = run,
+        .run = run_metrics,
 };

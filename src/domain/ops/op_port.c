@@ -92,7 +92,7 @@ static void look_at(struct cay_op_call *c, unsigned table, const struct look *be
         cay_op_channel_open(&s->base, c, a->id, &open);
 }
 
-static void run(struct cay_op_call *c)
+static void run_port_list(struct cay_op_call *c)
 {
         look_at(c, 0, NULL);
 }
@@ -109,5 +109,5 @@ const struct cay_op cay_op_port_list = {
         .fields = fields,
         .args_size = sizeof(struct args),
         .result = &result_ports,
-        .run = run,
+        .run = run_port_list,
 };

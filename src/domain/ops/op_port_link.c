@@ -57,7 +57,7 @@ static int make_link(struct cay_op_call *c, char ret_url[URL_MAX], uint64_t *ret
         return make_url(c->world, label, token, ret_url, err);
 }
 
-static void run(struct cay_op_call *c)
+static void run_port_link(struct cay_op_call *c)
 {
         const struct args *a = c->args;
         char url[URL_MAX];
@@ -96,7 +96,7 @@ const struct cay_op cay_op_port_link = {
                          "port_url",
                          .params = CAY_TOOL_PARAMS({ "port", "port", "TCP port that is listened on in it.",
                                                      .is_required = true })),
-        .run = run,
+        .run = run_port_link,
 };
 
 /* MCP by an address alone */

@@ -111,7 +111,7 @@ struct shot {
         char field_copy[64]; /* the field name given to fail is valid only during that call */
 };
 
-static void release(struct cay_deferred *d)
+static void release_one_shot(struct cay_deferred *d)
 {
         struct shot *s = cay_container_of(d, struct shot, release);
 
@@ -124,7 +124,7 @@ static void say(struct shot *s)
 {
         struct cay_op_call *c = s->call;
 
-        s->release.run = release;
+        s->release.run = release_one_shot;
         cay_loop_defer(c->world->loop, &s->release);
         c->on_gone = NULL;
         switch (s->gone && s->word != FAIL ? ABORT : s->word) {
@@ -598,7 +598,7 @@ static void start_make(struct shot *s)
         s->make.op->run(&s->make);
 }
 
-static void run(struct cay_op_call *c)
+static void run_one_shot(struct cay_op_call *c)
 {
         struct shot *s = calloc(1, sizeof(*s));
         const struct args *a = c->args;
@@ -633,5 +633,5 @@ const struct cay_op cay_op_code_run = {
         .fields = fields,
         .args_size = sizeof(struct args),
         .result = &result_run_output,
-        .run = run,
+        .run = run_one_shot,
 };

@@ -573,7 +573,7 @@ static int check_confirmed(struct create *s, const struct cay_template *t, struc
         return cay_op_confirm(s->call, t, a->danger, a->confirm, &what, &s->confirmation, err);
 }
 
-static void run(struct cay_op_call *c)
+static void run_sandbox_create(struct cay_op_call *c)
 {
         const struct cay_create_args *a = c->args;
         const struct cay_template *t = NULL;
@@ -612,5 +612,5 @@ const struct cay_op cay_op_sandbox_create = {
         .args_size = sizeof(struct cay_create_args),
         .result = &result_created,
         .status = CAY_OP_CREATED,
-        .run = run,
+        .run = run_sandbox_create,
 };

@@ -17,7 +17,7 @@ static const struct engine_linked_answer *known(const struct helper_answer_head 
 
 /* Unsolicited messages of the helper, and its end */
 
-void engine_linked_hear_unasked(struct engine_linked *e, const struct helper_answer_head *a)
+void engine_linked_on_unasked(struct engine_linked *e, const struct helper_answer_head *a)
 {
         char id[CAY_NAME_MAX + 1];
 
@@ -33,7 +33,7 @@ void engine_linked_hear_unasked(struct engine_linked *e, const struct helper_ans
 
 static void on_unasked(struct engine_link *l, const struct helper_answer_head *a)
 {
-        engine_linked_hear_unasked(cay_container_of(l, struct engine_linked, link), a);
+        engine_linked_on_unasked(cay_container_of(l, struct engine_linked, link), a);
 }
 
 static void on_lost(struct engine_link *l)

@@ -120,7 +120,7 @@ int engine_linked_open_take(const struct engine_linked_kind *kind, const struct 
 
 /* For reopen.c. */
 void engine_linked_take_hello(struct engine_linked *e, const struct helper_answer_head *a); /* let in */
-void engine_linked_hear_unasked(struct engine_linked *e, const struct helper_answer_head *a);
+void engine_linked_on_unasked(struct engine_linked *e, const struct helper_answer_head *a);
 void engine_linked_reopen_cancel(struct engine_linked *e); /* its job fails; allowed when none is running */
 
 /* Asking */

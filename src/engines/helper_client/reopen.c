@@ -53,7 +53,7 @@ static void on_time(struct cay_timer *t)
 
 static void on_unasked(struct engine_link *l, const struct helper_answer_head *a)
 {
-        engine_linked_hear_unasked(engine_of(l), a);
+        engine_linked_on_unasked(engine_of(l), a);
 }
 
 /* Everything is known: the socket becomes the engine's own, with its pending data. */

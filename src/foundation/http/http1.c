@@ -445,7 +445,7 @@ static void on_deadline(struct cay_conn *conn)
                 end(c, false);
 }
 
-static void release(struct cay_deferred *d)
+static void release_http1(struct cay_deferred *d)
 {
         struct cay_http_conn *c = cay_container_of(d, struct cay_http_conn, release);
 
@@ -464,7 +464,7 @@ static void leave(struct cay_http_conn *c, enum cay_http_gone how, int why)
         detach(c, how);
         if (user)
                 user->ops->on_lost(user, why);
-        c->release.run = release;
+        c->release.run = release_http1;
         cay_loop_defer(c->conn.loop, &c->release);
         cay_http_server_forget(server, c);
 }

@@ -16,7 +16,7 @@
 enum wire_keeper_type {
         WIRE_KEEPER_FRONT =
                 1, /* one descriptor: link to the next front; the previous link is closed, boxes stay */
-        WIRE_KEEPER_DOOR,     /* one: the listening unix socket by which clients connect to the front */
+        WIRE_KEEPER_LISTENER, /* one: the listening unix socket by which clients connect to the front */
         WIRE_KEEPER_ROOT,     /* one: folder `nr` below which clients may name a workspace */
         WIRE_KEEPER_REGISTRY, /* one: folder that contains the templates' roots; the last one is used */
         WIRE_KEEPER_CHECK,    /* none: can the installed program take over? Answered. */

@@ -51,11 +51,11 @@ int helper_server_offer(struct helper_server *e, void *answer)
 
 /* Hearing the front */
 
-static int hear_take(struct helper_server *e, const int *fds, unsigned count)
+static int serve_take(struct helper_server *e, const int *fds, unsigned count)
 {
-        if (e->kind->hear_all_take)
-                return e->kind->hear_all_take(e, e->request, fds, count);
-        return e->kind->hear_take(e, e->request, count == 1 ? fds[0] : -1);
+        if (e->kind->serve_all_take)
+                return e->kind->serve_all_take(e, e->request, fds, count);
+        return e->kind->serve_take(e, e->request, count == 1 ? fds[0] : -1);
 }
 
 void helper_server_let_front_go(struct helper_server *e)
@@ -84,7 +84,7 @@ static void on_front(struct cay_watch *w, uint32_t events)
                 return;
         r = n <= 0 ? -EPIPE : helper_request_check(p, e->request, n, count, e->state);
         if (r == 0)
-                r = hear_take(e, fds, count);
+                r = serve_take(e, fds, count);
         else
                 sys_close_fds(fds, n >= 0 ? count : 0);
         if (r < 0 && n > 0)

@@ -25,9 +25,9 @@ struct helper_server_kind {
          * A request that passed the check. Takes fd (-1: there was none). Negative: the front is
          * disconnected.
          */
-        int (*hear_take)(struct helper_server *e, const void *request, int fd);
-        /* Replaces hear_take in programs whose requests have several descriptors; takes them all. */
-        int (*hear_all_take)(struct helper_server *e, const void *request, const int *fds, unsigned count);
+        int (*serve_take)(struct helper_server *e, const void *request, int fd);
+        /* Replaces serve_take in programs whose requests have several descriptors; takes them all. */
+        int (*serve_all_take)(struct helper_server *e, const void *request, const int *fds, unsigned count);
         void (*on_front_end)(struct helper_server *e); /* the front was disconnected; may be NULL */
         /*
          * The daemon ends: cleanup before the loop is stopped; this function stops the loop. NULL: none. Not

@@ -79,7 +79,7 @@ static void begin(void)
         assert_int_equal(bind(door, (struct sockaddr *)&at, sizeof(at)), 0);
         assert_int_equal(listen(door, 8), 0);
         assert_int_equal(chmod(door_path, 0666), 0);
-        rig_say(keeper, WIRE_KEEPER_DOOR, 0, door);
+        rig_say(keeper, WIRE_KEEPER_LISTENER, 0, door);
         rig_say(keeper, WIRE_KEEPER_ROOT, 3, root);
         close(root);
 }
@@ -438,7 +438,7 @@ static void test_keeper_words(void **state)
                 { WIRE_KEEPER_ROOT, 3, true },
                 { WIRE_KEEPER_ROOT, WIRE_ROOTS, true },
                 { WIRE_KEEPER_ROOT, 1, false },
-                { WIRE_KEEPER_DOOR, 0, false },
+                { WIRE_KEEPER_LISTENER, 0, false },
                 { WIRE_KEEPER_UPGRADE + 1, 0, false },
                 { WIRE_KEEPER_CHECK, 0, true },
                 { 0, 0, true },

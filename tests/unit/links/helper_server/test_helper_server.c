@@ -51,7 +51,7 @@ static const struct helper_protocol protocol = {
         .row_count = CAY_COUNT(rows),
 };
 
-static int hear_take(struct helper_server *e, const void *request, int fd)
+static int serve_take(struct helper_server *e, const void *request, int fd)
 {
         const struct message *m = request;
 
@@ -69,7 +69,7 @@ static void on_front_end(struct helper_server *e)
 
 static const struct helper_server_kind kind = {
         .protocol = &protocol,
-        .hear_take = hear_take,
+        .serve_take = serve_take,
         .on_front_end = on_front_end,
 };
 
