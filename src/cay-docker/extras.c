@@ -32,7 +32,7 @@ static int check_ports(const struct docker_plan *p, struct cay_error *err)
                                         DOCKER_PORT_WISH_MIN);
                 for (unsigned k = 0; k < i; k++)
                         if (p->ports[k].inside == p->ports[i].inside)
-                                return cay_fail(err, CAY_INVALID, "ports: %u is there twice",
+                                return cay_fail(err, CAY_INVALID, "ports: %u is given twice",
                                                 p->ports[i].inside);
         }
         return 0;

@@ -47,7 +47,7 @@ static unsigned check_published(const struct front *f, const struct cay_http_req
                 return 404;
         }
         if (v->port.port) {
-                cay_fail(err, CAY_DENIED, "names of ports are for the daemon's own address");
+                cay_fail(err, CAY_DENIED, "host names of ports work only at the daemon's own address");
                 return 421;
         }
         v->port = at;
@@ -69,11 +69,10 @@ static void on_request(struct cay_http_server *s, struct cay_http_request *req)
 
                 cay_gate_make_id(id);
                 cay_http_response_add(req, "X-Request-Id", id);
-                cay_rest_refuse(
-                        req, 503,
-                        "requests like this one ended the daemon's front twice, so they are refused for ten "
-                        "minutes: please report it",
-                        id);
+                cay_rest_refuse(req, 503,
+                                "requests like this one crashed the daemon's front twice and are refused for "
+                                "ten minutes; please report it",
+                                id);
                 return;
         }
         status = cay_gate_check(f->gate, req, &visitor, &err);

@@ -92,7 +92,7 @@ int cay_front_engines_read(struct cay_front_engines *e, const char *setting, cha
                 const struct group *g = find_group(words);
 
                 if (g == NULL || g->read(e, words) < 0)
-                        return cay_fail(err, CAY_INVALID, "what the keeper says at '%.40s' is not understood",
+                        return cay_fail(err, CAY_INVALID, "the keeper sent an unknown word '%.40s'",
                                         words[0]);
                 words += g->count;
         }

@@ -105,8 +105,7 @@ static void answer(struct slot *s)
                 o->ports[s->nr].host = s->host;
         else if (o->err.code == CAY_OK)
                 cay_fail(&o->err, CAY_LIMIT,
-                         "no port of the host could be had for %u: at most %u are published at once, from %u "
-                         "to %u",
+                         "no host port is free for %u: at most %u are published at once, from %u to %u",
                          s->at.port, CAY_HAND_PORTS_MAX, CAY_HAND_PORT_FIRST, CAY_HAND_PORT_LAST);
         settle(s->owner, o);
 }
@@ -192,7 +191,7 @@ static void ask(struct cay_front_ports *p, const char *sandbox, struct order *o,
         if (is_new)
                 s = new_slot(p, sandbox, o->ports[nr].inside);
         if (!s) {
-                cay_fail(&o->err, CAY_LIMIT, "%u ports of sandboxes are published, and there are no more",
+                cay_fail(&o->err, CAY_LIMIT, "%u ports of sandboxes are published, which is the maximum",
                          CAY_HAND_PORTS_MAX);
                 return;
         }

@@ -212,11 +212,10 @@ static int open_rootfs(struct cay_front_templates *t, const struct cay_template 
         if (fd == -EMFILE || fd == -ENFILE)
                 return cay_fail_sys(err, CAY_LIMIT, fd, "open the rootfs of template '%s'", row->name);
         if (fd < 0)
-                return cay_fail_sys(
-                        err, CAY_CONFLICT, fd,
-                        "template: the rootfs '%.80s' of '%s' cannot be opened any more: put it back, or "
-                        "change the registry",
-                        row->root_text, row->name);
+                return cay_fail_sys(err, CAY_CONFLICT, fd,
+                                    "template: the rootfs '%.80s' of '%s' can no longer be opened; put it "
+                                    "back, or change the registry",
+                                    row->root_text, row->name);
         note_replaced(t, row, fd);
         return fd;
 }
@@ -231,7 +230,7 @@ int cay_front_templates_open(struct cay_front_templates *t, const char *name,
         if (!row && strcmp(name, CAY_TEMPLATE_DEFAULT) == 0)
                 return 0;
         if (!row)
-                return cay_fail(err, CAY_NOT_FOUND, "template: there is no '%.80s' (any more)", name);
+                return cay_fail(err, CAY_NOT_FOUND, "template: '%.80s' does not exist (any more)", name);
         if (cay_template_check(row, err) < 0)
                 return -1;
         if (row->root != CAY_TEMPLATE_ROOT_ROOTFS)

@@ -91,7 +91,7 @@ static int split(int argc, char **argv, struct args *a, char **rest, int *ret_co
                 } else if (!w->has_value) {
                         *(bool *)((char *)a + w->offset) = true;
                 } else if (++i == argc) {
-                        return cay_fail(err, CAY_INVALID, "%s: needs a value", w->flag);
+                        return cay_fail(err, CAY_INVALID, "%s: a value is missing", w->flag);
                 } else {
                         *(const char **)((char *)a + w->offset) = argv[i];
                 }
@@ -128,7 +128,7 @@ static int read_wish(const struct args *a, struct wish *ret, struct cay_error *e
 {
         *ret = (struct wish){ .token.caller.scopes = CAY_SCOPE_READ | CAY_SCOPE_EXEC };
         if (a->label)
-                return cay_fail(err, CAY_INVALID, "--label: goes with --key");
+                return cay_fail(err, CAY_INVALID, "--label: needs --key");
         if (a->lifetime && (cay_parse_duration(a->lifetime, &ret->lifetime_ms) < 0 ||
                             ret->lifetime_ms < 1000 || ret->lifetime_ms > 86400000))
                 return cay_fail(err, CAY_INVALID, "--lifetime: '%.40s' is not between 1s and 24h",
@@ -136,7 +136,7 @@ static int read_wish(const struct args *a, struct wish *ret, struct cay_error *e
         if (a->scope && cay_scope_parse(a->scope, &ret->token.caller.scopes, err) < 0)
                 return cay_wrap(err, "--scope");
         if (a->owner && strlen(a->owner) > CAY_OWNER_MAX)
-                return cay_fail(err, CAY_INVALID, "--owner: is longer than %d characters", CAY_OWNER_MAX);
+                return cay_fail(err, CAY_INVALID, "--owner: at most %d characters", CAY_OWNER_MAX);
         snprintf(ret->token.caller.owner, sizeof(ret->token.caller.owner), "%s",
                  a->owner ? a->owner : "default");
         return 0;
@@ -242,13 +242,13 @@ static int ask_for(const struct cay_config *c, const char *method, const char *p
                            "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
                            method, path, strlen(body), body) < 0 ||
             sys_write_all(fd, cay_buf_data(text), text->len) < 0)
-                return cay_fail(err, CAY_UNAVAILABLE, "the daemon does not take the request");
+                return cay_fail(err, CAY_UNAVAILABLE, "the daemon closed the connection during the request");
         cay_buf_clear(text);
         if (receive(fd, text, err) < 0)
                 return -1;
         head = read_head(text, &status);
         if (head < 0)
-                return cay_fail(err, CAY_UNAVAILABLE, "the daemon's answer is cut");
+                return cay_fail(err, CAY_UNAVAILABLE, "the daemon's answer is incomplete");
         *ret_answer = cay_buf_data(text) + head;
         if (status / 100 != 2)
                 return fail_refused(*ret_answer, code_of(status), err);
@@ -363,7 +363,7 @@ static int revoke_key(const char *id, const struct cay_config *c, struct cay_err
         char path[64];
 
         if (strspn(id, "k0123456789abcdef") != strlen(id) || strlen(id) > 17)
-                return cay_fail(err, CAY_INVALID, "--revoke: '%.40s' is no key_id (--list-keys shows them)",
+                return cay_fail(err, CAY_INVALID, "--revoke: '%.40s' is not a key id; --list-keys shows them",
                                 id);
         snprintf(path, sizeof(path), "/api/keys/%s", id);
         return ask(c, "DELETE", path, "", err);
@@ -405,7 +405,7 @@ static int act(int argc, char **argv, struct cay_error *err)
                 return cay_fail(err, CAY_INVALID, "unexpected argument '%.40s'", rest[last]);
         if (a.make_key + a.list_keys + a.make_login + (a.revoke != NULL) > 1)
                 return cay_fail(err, CAY_INVALID,
-                                "--key, --list-keys, --revoke and --login do not go together");
+                                "--key, --list-keys, --revoke and --login exclude each other");
         if (a.make_login)
                 return ask_for_one(&a, &config, "/api/logins", "link", 0, err);
         if (a.make_key)

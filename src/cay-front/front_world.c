@@ -90,9 +90,8 @@ static int find_workspace(const struct cay_op_world *w, const char *path, unsign
                 return 0;
         }
         return cay_fail(err, CAY_DENIED,
-                        "workspace.path: '%.100s' is below none of workspace_roots; over the unix socket "
-                        "pass the folder's "
-                        "descriptor instead",
+                        "workspace.path: '%.100s' is not below any of workspace_roots; over the unix socket, "
+                        "pass the folder's descriptor instead",
                         path);
 }
 

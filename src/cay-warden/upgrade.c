@@ -137,7 +137,7 @@ static int ask(int state, struct cay_error *err)
         int r;
 
         if (!program[0] || access(program, X_OK) < 0)
-                return cay_fail_sys(err, CAY_NOT_FOUND, -errno, "the program '%.150s' is not there", program);
+                return cay_fail_sys(err, CAY_NOT_FOUND, -errno, "the program '%.150s' is missing", program);
         pid = fork();
         if (pid == 0)
                 ask_as_child(state);
@@ -146,8 +146,7 @@ static int ask(int state, struct cay_error *err)
                 return 0;
         return r < 0 ? cay_fail_sys(err, CAY_UNAVAILABLE, r, "try '%.150s'", program)
                      : cay_fail(err, CAY_UNSUPPORTED,
-                                "'%.150s' cannot go on with this one's sandboxes (status %d): stop the "
-                                "daemon and "
+                                "'%.150s' cannot take over the sandboxes (status %d); stop the daemon and "
                                 "start it again",
                                 program, r);
 }

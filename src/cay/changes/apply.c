@@ -45,8 +45,8 @@ static int fail(const struct cay_change *c, int r, const char *what, struct cay_
         struct cay_files_text t;
 
         if (r == -ESTALE)
-                return cay_fail(err, code, "%s '%s': it was changed in the folder at this very moment", what,
-                                cay_files_quote(&t, c->path));
+                return cay_fail(err, code, "%s '%s': another process is changing it in the folder; try again",
+                                what, cay_files_quote(&t, c->path));
         return cay_fail_sys(err, code, r, "%s '%s'", what, cay_files_quote(&t, c->path));
 }
 

@@ -143,7 +143,7 @@ static int list_begin(struct cay_change_set *set, const struct cay_tar_member *m
         if (strcmp(m->kind, CAY_CHANGE_REMOVED) != 0)
                 return refuse(err, m->name, "an entry of unknown kind");
         if (m->type != CAY_TAR_FILE || m->size == 0 || m->size > CAY_CHANGE_LIST_MAX || m->base != NULL)
-                return refuse(err, m->name, "a list that is none");
+                return refuse(err, m->name, "an invalid list");
         set->in_list = true;
         set->list_len = 0;
         return 0;
@@ -165,9 +165,9 @@ static int on_member(struct cay_tar_sink *sink, const struct cay_tar_member *m, 
         if (m->type == CAY_TAR_DIRECTORY && len > 1 && path[len - 1] == '/')
                 path[--len] = '\0';
         if (!cay_change_path_is_valid(path))
-                return refuse(err, m->name, "no plain name below the folder");
+                return refuse(err, m->name, "not a plain name below the folder");
         if (m->type == CAY_TAR_SYMLINK && (m->link[0] == '\0' || strlen(m->link) > CAY_CHANGE_PATH_MAX))
-                return refuse(err, path, "a link that leads nowhere");
+                return refuse(err, path, "a link without a target");
         c = entry_add(set, path, m->type == CAY_TAR_SYMLINK ? m->link : "", err);
         if (c == NULL)
                 return -1;
@@ -187,7 +187,7 @@ static int on_member(struct cay_tar_sink *sink, const struct cay_tar_member *m, 
         }
         c->mode = m->mode & 0777; /* set-id bits never leave a box */
         if (cay_change_base_parse(m->base, &c->base) < 0)
-                return refuse(err, path, "a record of the base that is none");
+                return refuse(err, path, "an invalid record of the original");
         return 0;
 }
 
@@ -224,14 +224,14 @@ static int list_end(struct cay_change_set *set, struct cay_error *err)
                 struct cay_change *c;
 
                 if (path == NULL)
-                        return refuse(err, CAY_CHANGE_REMOVED, "a list that is cut");
+                        return refuse(err, CAY_CHANGE_REMOVED, "a truncated list");
                 if (!cay_change_path_is_valid(path))
-                        return refuse(err, path, "no plain name below the folder");
+                        return refuse(err, path, "not a plain name below the folder");
                 c = entry_add(set, path, "", err);
                 if (c == NULL)
                         return -1;
                 if (cay_change_base_parse(base, &c->base) < 0 || c->base.type == CAY_CHANGE_NONE)
-                        return refuse(err, path, "a record of the base that is none");
+                        return refuse(err, path, "an invalid record of the original");
         }
         return 0;
 }
@@ -303,15 +303,15 @@ static int check_tree(struct cay_change_set *set, struct cay_error *err)
                 struct cay_change *c = &set->entries[i], *next = i + 1 < set->count ? c + 1 : NULL;
 
                 if (next != NULL && strcmp(c->path, next->path) == 0)
-                        return refuse(err, c->path, "it is there twice");
+                        return refuse(err, c->path, "it occurs twice");
                 if (no_dir != NULL && !cay_change_is_below(c->path, no_dir->path))
                         no_dir = NULL;
                 if (was_none != NULL && !cay_change_is_below(c->path, was_none->path))
                         was_none = NULL;
                 if (no_dir != NULL && c->type != CAY_CHANGE_NONE)
-                        return refuse(err, c->path, "it is inside what is no directory");
+                        return refuse(err, c->path, "it is inside something that is not a directory");
                 if (was_none != NULL && c->base.type != CAY_CHANGE_NONE)
-                        return refuse(err, c->path, "it was inside what was no directory");
+                        return refuse(err, c->path, "it was inside something that was not a directory");
                 if (no_dir == NULL && c->type != CAY_CHANGE_DIRECTORY)
                         no_dir = c;
                 if (was_none == NULL && c->base.type != CAY_CHANGE_DIRECTORY &&
@@ -434,7 +434,7 @@ int cay_change_set_select(struct cay_change_set *set, const char *const *paths, 
 
                 if (path_clean(paths[i], path) < 0)
                         return cay_fail(err, CAY_INVALID,
-                                        "'%s' is no path of the run: give it relative to the run's folder",
+                                        "'%s' is not a path of the run; give it relative to the run's folder",
                                         cay_files_quote(&t, paths[i]));
                 if (select_below(set, path) == 0 && path[0] != '\0')
                         return cay_fail(err, CAY_NOT_FOUND, "the run changed nothing at or below '%s'",

@@ -346,7 +346,7 @@ static int run_cp(struct cay_reach *reach, struct cay_verb_args *a, struct cay_e
         c->args = a;
         c->max_bytes = MAX_BYTES;
         if (a->max_bytes != NULL && cay_parse_size(a->max_bytes, &c->max_bytes) < 0)
-                return cay_fail(err, CAY_INVALID, "--max-bytes: '%.40s' is no size, for example 500m or 20g",
+                return cay_fail(err, CAY_INVALID, "--max-bytes: '%.40s' is not a size; examples: 500m, 20g",
                                 a->max_bytes);
         cay_client_conn_init(&c->conn);
         r = copy(c, err);

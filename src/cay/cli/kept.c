@@ -38,8 +38,7 @@ int cay_kept_set_data(void *args, const struct cay_flag *flag, const char *value
         if (value[0] == '\0')
                 return cay_fail(err, CAY_INVALID, "--%s: the value is not a folder", flag->name);
         if (value[0] != '/' && getcwd(here, sizeof(here)) == NULL)
-                return cay_fail_sys(err, CAY_INVALID, -errno, "--%s: find out where '%.80s' is", flag->name,
-                                    value);
+                return cay_fail_sys(err, CAY_INVALID, -errno, "--%s: find '%.80s'", flag->name, value);
         snprintf(path, sizeof(path), "%s%s%s/runs", here, here[0] != '\0' ? "/" : "", value);
         if (strlen(path) >= PATH_MAX || setenv("CAY_RUNS", path, 1) < 0)
                 return cay_fail(err, CAY_INVALID, "--%s: the path is too long", flag->name);

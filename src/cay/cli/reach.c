@@ -340,7 +340,7 @@ static void print_hint(const struct cay_reach *r, const struct cay_error *err)
                 fprintf(stderr,
                         "cay: show it a token: on its machine `cay token > FILE`, then --token-file FILE "
                         "or CAY_TOKEN_FILE=FILE\n");
-        else if (r->status == 404 && strstr(err->msg, "no sandbox") != NULL)
+        else if (r->status == 404 && strncmp(err->msg, "sandbox '", 9) == 0)
                 fprintf(stderr, "cay: `cay ls` lists the sandboxes\n");
         else if (r->status == 0 && err->code == CAY_UNAVAILABLE && is_local &&
                  (err->sys == ENOENT || err->sys == ECONNREFUSED))

@@ -139,11 +139,6 @@ static void on_answer(struct session *t)
                         break;
                 cay_buf_put(&in->out, bytes, len); /* more than fits is not our kind of refusal */
         }
-        if (in->conn.answer.status == 400 && in->offset == 0 && has_offset(t)) { /* it is an older version */
-                in->plain = true;
-                try_again(t);
-                return;
-        }
         if (in->conn.answer.status / 100 != 2) {
                 was_not_taken(in) ? try_again(t) : drop_piece(t); /* a paused sandbox takes none */
                 return;

@@ -30,7 +30,7 @@ struct session_input {
         bool leaves;          /* the second came: keys typed before it are still sent */
         bool begun;           /* a byte of the piece was sent */
         bool queued;          /* `again` is */
-        bool plain;           /* the daemon does not know offsets */
+        bool plain;           /* offsets are unknown */
         uint64_t offset;      /* offset of the current piece in the command's input */
         unsigned retries;     /* of this piece */
         size_t len;           /* length of the current piece */

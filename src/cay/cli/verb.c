@@ -327,17 +327,13 @@ static const char *find_name(const struct cay_verb_args *a, const char *field,
 /* Daemons speak of requests; the command line has verbs. */
 static void put_words(char *text, size_t size)
 {
-        static const char lists[] = "GET /api/templates lists them", lacks[] = "template: there is no '";
+        static const char lists[] = "GET /api/templates lists them";
         char rest[sizeof(((struct cay_error *)NULL)->msg)];
         char *at = strstr(text, lists);
 
         if (at != NULL) {
                 snprintf(rest, sizeof(rest), "%s", at + strlen(lists));
                 snprintf(at, size - (size_t)(at - text), "`cay template` lists them%s", rest);
-        }
-        if (strncmp(text, lacks, strlen(lacks)) == 0) {
-                snprintf(rest, sizeof(rest), "%s", text + strlen(lacks));
-                snprintf(text, size, "no template '%.200s", rest);
         }
 }
 

@@ -104,8 +104,7 @@ static int spawn(const struct cay_client *client, int clear, int wire, pid_t *re
                 r = posix_spawn(ret, client->tls_program, &actions, &attributes, words, environ);
         posix_spawn_file_actions_destroy(&actions);
         posix_spawnattr_destroy(&attributes);
-        return r != 0 ? cay_fail_sys(err, CAY_UNAVAILABLE, -r, "start %.150s, which speaks TLS",
-                                     client->tls_program)
+        return r != 0 ? cay_fail_sys(err, CAY_UNAVAILABLE, -r, "start %.150s for TLS", client->tls_program)
                       : 0;
 }
 
@@ -115,7 +114,7 @@ static int connect_tls(const struct cay_client *client, pid_t *ret_helper, struc
         int pair[2];
 
         if (client->tls_program == NULL)
-                return cay_fail(err, CAY_UNSUPPORTED, "https: cay-tls, which speaks TLS, is not installed");
+                return cay_fail(err, CAY_UNSUPPORTED, "https: cay-tls is not installed");
         wire = connect_tcp(&client->url, err);
         if (wire < 0)
                 return -1;

@@ -136,7 +136,7 @@ static int decide_auto(const struct cay_keep_facts *f, struct cay_keep_plan *ret
                 snprintf(why + len, sizeof(why) - len, " %s: %.100s.", cay_engine_infos[i].name,
                          f->rows[i].why);
         }
-        return found ? 0 : cay_fail(err, CAY_UNSUPPORTED, "engine: auto finds none.%s", why);
+        return found ? 0 : cay_fail(err, CAY_UNSUPPORTED, "engine: auto found no engine.%s", why);
 }
 
 int cay_keep_decide(const char *setting, const struct cay_keep_facts *facts, struct cay_keep_plan *ret,
@@ -152,7 +152,7 @@ int cay_keep_decide(const char *setting, const struct cay_keep_facts *facts, str
         if (strcmp(setting, "auto") == 0)
                 return decide_auto(facts, ret, err);
         if (nr < 0)
-                return cay_fail(err, CAY_INVALID, "engine: there is no '%.40s'; choose auto, or one of %s",
+                return cay_fail(err, CAY_INVALID, "engine: '%.40s' is unknown; choose auto, or one of %s",
                                 setting, cay_engine_list_names(names, sizeof(names)));
         decide_by_name((unsigned)nr, ret);
         return 0;
@@ -199,7 +199,7 @@ bool cay_keep_fell(struct cay_keep_plan *p, enum cay_engine_nr e, unsigned falls
                 others |= i != e && !is_by_name(i) && p->rows[i].runs;
         if (!(p->is_auto || is_by_name(e)) || !others || (was_ready && falls < FALLS_MAX))
                 return false;
-        say(&p->rows[e], false, "its helper ended again and again; the daemon's log says how", "");
+        say(&p->rows[e], false, "its helper keeps exiting; the daemon's log says why", "");
         cay_log_error("engine given up", "engine=%s ends=%u", cay_engine_infos[e].name, falls);
         return true;
 }

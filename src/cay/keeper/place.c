@@ -132,9 +132,10 @@ static int open_unix(struct cay_place *p, const struct cay_config *c, struct cay
 
         if (n >= (int)sizeof(p->unix_path)) {
                 p->unix_path[0] = '\0';
-                return cay_fail(err, CAY_INVALID,
-                                "the unix socket's path is longer than %zu bytes: --socket names another",
-                                sizeof(p->unix_path) - 1);
+                return cay_fail(
+                        err, CAY_INVALID,
+                        "the unix socket's path is longer than %zu bytes; choose another with --socket",
+                        sizeof(p->unix_path) - 1);
         }
         p->unix_fd = cay_listen_unix(p->unix_path, SOCKET_MODE, err);
         if (p->unix_fd < 0) {

@@ -74,7 +74,7 @@ int cay_registry_keep_read(struct cay_registry_keep *k, const char *path, struct
                 return cay_fail_sys(err, from == -ENOENT ? CAY_NOT_FOUND : CAY_INVALID, from,
                                     "registry %.150s", path);
         if (fstat(from, &st) < 0 || !S_ISREG(st.st_mode))
-                return cay_fail(err, CAY_INVALID, "registry %.150s: is no file", path);
+                return cay_fail(err, CAY_INVALID, "registry %.150s: not a regular file", path);
         folder = open_folder(path);
         r = folder < 0 ? folder : copy_text(from, &fd);
         if (r == -EFBIG)

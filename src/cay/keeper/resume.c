@@ -111,7 +111,7 @@ int cay_resume_check(char *const *argv, struct cay_keeper_state *state, struct c
         if (fd < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, fd, "write the state down");
         if (!argv || !program[0] || access(program, X_OK) < 0)
-                return cay_fail_sys(err, CAY_NOT_FOUND, -errno, "the program '%.150s' is not there", program);
+                return cay_fail_sys(err, CAY_NOT_FOUND, -errno, "the program '%.150s' is missing", program);
         pid = fork();
         if (pid == 0) {
                 become(argv, fd, true);
@@ -122,8 +122,8 @@ int cay_resume_check(char *const *argv, struct cay_keeper_state *state, struct c
                 return 0;
         return r < 0 ? cay_fail_sys(err, CAY_UNAVAILABLE, r, "try '%.150s'", program)
                      : cay_fail(err, CAY_UNSUPPORTED,
-                                "'%.150s' cannot go on with this daemon (status %d): stop it and start it "
-                                "again",
+                                "'%.150s' cannot take over this daemon (status %d); stop the daemon and "
+                                "start it again",
                                 program, r);
 }
 
@@ -173,7 +173,7 @@ int cay_resume_config(int fd, struct cay_config *ret, struct cay_error *err)
         if (!text || cay_config_init(ret, err) < 0)
                 return cay_fail(err, CAY_INTERNAL, "no memory for the settings");
         if (read_state(fd, &state) < 0 || state.pid != (int32_t)getpid())
-                return cay_fail(err, CAY_INVALID, "what was handed over is not this daemon's");
+                return cay_fail(err, CAY_INVALID, "the state handed over is not this daemon's");
         n = sys_read_fd(state.config_fd, text, CAY_CONFIG_FILE_MAX);
         if (n < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, (int)n, "read the settings");
@@ -188,7 +188,7 @@ int cay_resume_load(int fd, struct cay_keeper_state *ret, struct cay_error *err)
 
         close(fd);
         if (r < 0 || ret->pid != (int32_t)getpid())
-                return cay_fail(err, CAY_INVALID, "what was handed over is not this daemon's");
+                return cay_fail(err, CAY_INVALID, "the state handed over is not this daemon's");
         mark_all(ret, true);
         return 0;
 }

@@ -94,7 +94,7 @@ pid_t cay_spawn(const struct cay_spawn *s, struct cay_error *err)
             snprintf(path, sizeof(path), "%s/%s", s->dir, s->program) >= (int)sizeof(path))
                 return cay_fail(err, CAY_INVALID, "the program folder's path is too long");
         if (access(path, X_OK) < 0)
-                return cay_fail_sys(err, CAY_UNAVAILABLE, -errno, "%s is not there", path);
+                return cay_fail_sys(err, CAY_UNAVAILABLE, -errno, "%s is missing", path);
         pid = fork();
         if (pid == 0)
                 become(s, path);

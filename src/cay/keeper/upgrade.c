@@ -110,7 +110,7 @@ void cay_upgrade_begin(struct keeper *k)
         k->upgrade = CAY_UPGRADE_CHECK;
         cay_timer_set(k->loop, &k->upgrade_timer, CHECK_MS, on_no_answer);
         if (tell_warden(k, WIRE_KEEPER_CHECK) < 0)
-                refuse(k, "warden", "it is not there");
+                refuse(k, "warden", "it is missing");
 }
 
 static void end_front(struct keeper *k)
@@ -138,7 +138,7 @@ void cay_upgrade_on_front_end(struct keeper *k)
         k->upgrade = CAY_UPGRADE_WARDEN;
         cay_timer_set(k->loop, &k->upgrade_timer, WARDEN_MS, on_no_answer);
         if (tell_warden(k, WIRE_KEEPER_UPGRADE) < 0) {
-                refuse(k, "warden", "it is not there");
+                refuse(k, "warden", "it is missing");
                 cay_keeper_start_front(k);
         }
 }

@@ -33,7 +33,7 @@ int cay_gate_new(const struct cay_gate_env *env, struct cay_gate **ret, struct c
                 return cay_fail(err, CAY_INTERNAL, "no memory for the gate");
         g->env = *env;
         if (cay_digest_random(rate.seed, sizeof(rate.seed)) < 0)
-                return cay_fail(err, CAY_INTERNAL, "no random bytes to be had");
+                return cay_fail(err, CAY_INTERNAL, "no random bytes are available");
         g->rate = cay_rate_new(&rate);
         g->strangers = cay_rate_new(&rate);
         if (!g->rate || !g->strangers)
@@ -41,7 +41,8 @@ int cay_gate_new(const struct cay_gate_env *env, struct cay_gate **ret, struct c
         cay_token_clock_init(&g->wall, wall_ms(g), cay_clock_ms(), 0);
         if (env->config->allow_origin_regex[0]) {
                 if (regcomp(&g->regex, env->config->allow_origin_regex, REG_EXTENDED) != 0)
-                        return cay_fail(err, CAY_INVALID, "allow_origin_regex is no regular expression");
+                        return cay_fail(err, CAY_INVALID,
+                                        "allow_origin_regex is not a valid regular expression");
                 g->has_regex = true;
         }
         *ret = cay_take(g);
@@ -82,7 +83,7 @@ static unsigned check_host(const struct cay_gate *g, const struct cay_http_reque
 {
         if (req->peer.is_unix || is_health(req) || cay_gate_host_is_ours(g->env.config, req->host))
                 return 0;
-        cay_fail(err, CAY_DENIED, "this server does not answer to the name '%.100s': add it to trusted_hosts",
+        cay_fail(err, CAY_DENIED, "this server does not answer to the name '%.100s'; add it to trusted_hosts",
                  req->host);
         return 421;
 }
@@ -298,8 +299,8 @@ static unsigned check_page(const struct cay_http_request *req, const struct cay_
                 return 0;
         if (v->origin ? req->upgrade || by_session || !v->is_known : by_session) {
                 cay_fail(err, CAY_DENIED, "%s",
-                         v->origin ? "pages of this origin may not call: see allow_origins"
-                                   : "with a cookie this needs the page's Origin");
+                         v->origin ? "pages of this origin are not allowed; see allow_origins"
+                                   : "a request with a cookie needs the page's Origin");
                 return 403;
         }
         return 0;

@@ -258,7 +258,7 @@ static int put_claim(struct cay_apply *a, struct cay_store_batch *b, struct cay_
         if (r < 0)
                 return -1;
         if (r > 0)
-                return cay_fail(err, CAY_EXISTS, "'%.80s' was used before: it made '%s'", claim->key,
+                return cay_fail(err, CAY_EXISTS, "'%.80s' was used before; it made '%s'", claim->key,
                                 b->taken);
         if (count_claims(a, err) < 0 || thin_claims(a, now_ms, err) < 0)
                 return -1;

@@ -110,7 +110,7 @@ static int put_event(struct carrying *c, const struct cay_store_sqlite_report *r
         }
         cay_json_end_object(&j);
         if (cay_json_end(&j) < 0)
-                return cay_fail(err, CAY_INTERNAL, "store: no room for the report of a mending");
+                return cay_fail(err, CAY_INTERNAL, "store: no room for the report of a repair");
         event.detail = cay_buf_data(&detail);
         cay_record_insert_sql(t, sql);
         rc = sqlite3_prepare_v2(c->to.handle, sql, -1, &stmt, NULL);

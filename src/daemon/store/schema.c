@@ -63,8 +63,8 @@ int cay_schema_migrate(struct cay_db *db, bool *ret_is_new, struct cay_error *er
         *ret_is_new = version == 0;
         if (version < 0 || (uint64_t)version > CAY_COUNT(steps))
                 return cay_fail(err, CAY_UNSUPPORTED,
-                                "the state was written by a newer Cay (version %lld, this one knows %zu): "
-                                "use that one",
+                                "the state was written by a newer Cay (version %lld; this one knows %zu); "
+                                "use the newer one",
                                 (long long)version, CAY_COUNT(steps));
         if ((uint64_t)version == CAY_COUNT(steps))
                 return 0;

@@ -72,7 +72,7 @@ static void respond_fail(struct cay_op_call *c, const struct cay_error *err, con
                 cay_log_error("an operation failed", "id=%s op=%s error=%s", c->request_id, c->op->name,
                               err->msg);
                 cay_fail(&told, CAY_INTERNAL,
-                         "something went wrong inside; the daemon's log says what, under this request_id");
+                         "internal error; the daemon's log has details under this request_id");
         }
         finish(a);
         a->ops->on_fail(a, &told, field && field[0] ? field : NULL, c->first);
@@ -114,7 +114,7 @@ static void respond_end(struct cay_op_call *c, bool was_cut)
                 a->ops->on_end(a, was_cut);
                 return;
         }
-        cay_fail(&err, CAY_UNSUPPORTED, "%s answers with a stream, which does not fit here",
+        cay_fail(&err, CAY_UNSUPPORTED, "%s answers with a stream, which is not supported here",
                  a->call.op->name);
         a->ops->on_fail(a, &err, NULL, "");
 }
@@ -242,7 +242,7 @@ struct cay_call *cay_call(const struct cay_call_what *what)
         if (!what->is_known && !(what->op->flags & CAY_OP_OPEN))
                 cay_fail(&a->err, CAY_DENIED, "a valid token is needed");
         else if (what->wants_stream && !can_stream(what->ops))
-                cay_fail(&a->err, CAY_UNSUPPORTED, "%s answers with a stream, which does not fit here",
+                cay_fail(&a->err, CAY_UNSUPPORTED, "%s answers with a stream, which is not supported here",
                          what->op->name);
         else if (cay_op_check_scope(what->op, &what->caller, &a->err) == 0)
                 read_args(a, what, &a->err);

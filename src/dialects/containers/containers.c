@@ -115,8 +115,8 @@ static int one_of(const char *const values[3], const char *const names[3], const
                         continue;
                 *ret_field = names[i];
                 if (*ret)
-                        return cay_fail(err, CAY_INVALID,
-                                        "%s: says the same as another field: give one of them", names[i]);
+                        return cay_fail(err, CAY_INVALID, "%s: the same as another field; set only one",
+                                        names[i]);
                 *ret = values[i];
         }
         *ret_field = NULL;
@@ -136,7 +136,8 @@ static int put_environment_name(const struct start_args *a, struct cay_json *j, 
         cay_foreign_text(j, "template", name);
         if (task && !runs(a)) {
                 *ret_field = "trigger";
-                return cay_fail(err, CAY_INVALID, "trigger: is for code or a command; name the container");
+                return cay_fail(err, CAY_INVALID,
+                                "trigger: needs code or a command; otherwise name the container");
         }
         cay_foreign_text(j, "task", name ? NULL : task);
         return 0;

@@ -230,7 +230,7 @@ void cay_mcp_handle(struct cay_mcp *m, struct cay_http_request *req, const struc
                 cay_mcp_refuse(req, 503, CAY_RPC_INTERNAL, "the daemon stops");
         } else if (v->origin && !v->origin_is_fine) {
                 cay_mcp_refuse(req, 403, CAY_RPC_NO_REQUEST,
-                               "pages of this origin may not call: see allow_origins");
+                               "pages of this origin are not allowed; see allow_origins");
         } else if (req->method == CAY_HTTP_OPTIONS) {
                 answer_options(req, v);
         } else if (v->was_refused || !v->is_known) {

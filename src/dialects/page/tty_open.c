@@ -37,12 +37,12 @@ static int read_query(struct cay_tty *t, const struct cay_http_request *req, str
         int r = cay_http_query_get(req->target.query, "exec", room, sizeof(room), &value);
 
         if (r < 0 || (r == 1 && (value[0] == '\0' || strlen(value) > CAY_NAME_MAX)))
-                return cay_fail(err, CAY_INVALID, "exec: one id of a command of this sandbox");
+                return cay_fail(err, CAY_INVALID, "exec: must be the id of one command of this sandbox");
         if (r == 1)
                 snprintf(t->exec, sizeof(t->exec), "%.*s", CAY_NAME_MAX, value);
         r = cay_http_query_get(req->target.query, "from", room, sizeof(room), &value);
         if (r < 0 || (r == 1 && cay_parse_u64(value, &t->from) < 0))
-                return cay_fail(err, CAY_INVALID, "from: one cursor, a whole number");
+                return cay_fail(err, CAY_INVALID, "from: must be one cursor, a whole number");
         return 0;
 }
 
@@ -139,7 +139,7 @@ void cay_ui_tty(const void *owner, const struct cay_rest_place *place, struct ca
                 return;
         }
         if (v->origin && !v->origin_is_fine) {
-                cay_rest_refuse(req, 403, "pages of this origin may not call: see allow_origins",
+                cay_rest_refuse(req, 403, "pages of this origin are not allowed; see allow_origins",
                                 v->request_id);
                 return;
         }

@@ -55,11 +55,10 @@ static void refuse_desktop(const void *owner, const struct cay_rest_place *place
 {
         (void)owner;
         (void)place;
-        cay_rest_refuse(
-                req, 501,
-                "there is no desktop in sandboxes yet: port 16080 is kept for it, and nothing answers here; "
-                "a terminal is at port 17681",
-                v->request_id);
+        cay_rest_refuse(req, 501,
+                        "port 16080 is reserved for a desktop, which sandboxes do not have yet; a terminal "
+                        "is at port 17681",
+                        v->request_id);
 }
 
 #define CAY_UI_FILE(number, route, type, tag, len, packed_len)                                               \

@@ -258,13 +258,14 @@ static void refuse_route(struct cay_http_request *req, const struct cay_route_ma
         char allow[CAY_ROUTE_ALLOW_MAX];
 
         if (m->allowed == 0) {
-                cay_rest_refuse(req, 404, "there is nothing at this path; /reference lists what there is",
+                cay_rest_refuse(req, 404, "nothing is at this path; /reference lists the operations",
                                 v->request_id);
                 return;
         }
         cay_route_allow(m->allowed, allow);
         cay_http_response_add(req, "Allow", allow);
-        cay_rest_refuse(req, 405, "this path does not know that method; Allow says which it knows",
+        cay_rest_refuse(req, 405,
+                        "this path does not support that method; the field Allow lists those that it does",
                         v->request_id);
 }
 
@@ -277,7 +278,7 @@ static void answer_options(struct cay_rest *r, struct cay_http_request *req, con
 
         cay_router_find(r->router, CAY_HTTP_OPTIONS, &req->target, &m);
         if (asks && !v->origin_is_fine) {
-                cay_rest_refuse(req, 403, "pages of this origin may not call: see allow_origins",
+                cay_rest_refuse(req, 403, "pages of this origin are not allowed; see allow_origins",
                                 v->request_id);
                 return;
         }
@@ -397,7 +398,7 @@ static const struct cay_rest_more *find_own_port(const struct cay_rest *r, const
 
 static void refuse_origin(struct cay_http_request *req, const struct cay_visitor *v)
 {
-        cay_rest_refuse(req, 403, "pages of this origin may not call: see allow_origins", v->request_id);
+        cay_rest_refuse(req, 403, "pages of this origin are not allowed; see allow_origins", v->request_id);
 }
 
 static void handle_op(struct cay_rest *r, const struct cay_op *op, const struct cay_route_match *m,
@@ -429,7 +430,7 @@ void cay_rest_handle(struct cay_rest *r, struct cay_http_request *req, const str
         }
         if (v->port.port) { /* an origin of its own: nothing of ours is there */
                 if (v->is_known && v->is_published)
-                        cay_rest_refuse(req, 404, "nothing of this sandbox is at this path", v->request_id);
+                        cay_rest_refuse(req, 404, "this sandbox has nothing at this path", v->request_id);
                 else if (v->is_known)
                         cay_rest_proxy_host(r->world, req, v);
                 else

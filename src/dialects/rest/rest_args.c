@@ -54,7 +54,7 @@ int cay_rest_args_set(struct cay_rest_args *a, const char *name, size_t name_len
 
         name_field(a, name, name_len);
         if (!f)
-                return cay_fail(err, CAY_INVALID, "%.100s: there is no such field", a->field);
+                return cay_fail(err, CAY_INVALID, "%.100s: unknown field", a->field);
         if (nr >= FIELDS_MAX || a->seen & (1ull << nr))
                 return cay_fail(err, CAY_INVALID, "%s: is given twice", f->name);
         if (!(f->flags & CAY_FIELD_BYTES) && !cay_utf8_valid(value, strlen(value)))

@@ -72,7 +72,7 @@ static const char *public_text(const struct cay_op_call *c, const struct cay_err
         if (err->code != CAY_INTERNAL)
                 return err->msg;
         cay_log_error("request failed", "id=%s op=%s error=%s", c->request_id, c->op->name, err->msg);
-        return "something went wrong inside; the daemon's log says what, under this request_id";
+        return "internal error; the daemon's log has details under this request_id";
 }
 
 void cay_rest_call_error(struct cay_buf *out, const struct cay_op_call *c, const struct cay_error *err,

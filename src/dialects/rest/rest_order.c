@@ -29,11 +29,11 @@ static const struct cay_field fields[] = {
 static int check(const struct said *s, struct cay_error *err)
 {
         if (s->input && s->coded)
-                return cay_fail(err, CAY_INVALID, "input_base64: is the same as input: give one of them");
+                return cay_fail(err, CAY_INVALID, "input_base64: the same as input; set only one");
         if (!s->rows != !s->cols)
-                return cay_fail(err, CAY_INVALID, "rows and cols: give both");
+                return cay_fail(err, CAY_INVALID, "rows and cols: set both or neither");
         if (!s->input && !s->coded && !s->eof && !s->rows && !s->signal)
-                return cay_fail(err, CAY_INVALID, "the message says nothing");
+                return cay_fail(err, CAY_INVALID, "the message is empty");
         return 0;
 }
 
@@ -43,7 +43,7 @@ static int take_input(struct cay_rest_order *o, const struct said *s, struct cay
                 : s->coded ? cay_base64_decode(s->coded, strlen(s->coded), &o->input)
                            : 0;
 
-        return r < 0 ? cay_fail(err, CAY_INVALID, "%s: is too long, or no base 64",
+        return r < 0 ? cay_fail(err, CAY_INVALID, "%s: too long, or not valid base64",
                                 s->input ? "input" : "input_base64")
                      : 0;
 }

@@ -237,7 +237,7 @@ static void on_fail(struct cay_http_client *c, const struct cay_http_fault *faul
                 cay_rest_refuse(finish(p), cay_rest_status(why.code), why.msg, id);
         else
                 cay_rest_refuse(finish(p), fault->status == 504 ? 504 : 502,
-                                "nobody answers at this port of the sandbox, or not in HTTP", id);
+                                "nothing answers at this port of the sandbox, or it does not speak HTTP", id);
 }
 
 /* An upgraded connection: both ends joined until they have ended. */
@@ -386,7 +386,7 @@ static void start(struct proxy *p, struct cay_duplex *duplex)
         req->handler = &handler;
         req->user = p;
         if (begin(p, duplex) < 0) {
-                cay_rest_refuse(finish(p), 431, "the request is too large to be passed on", p->request_id);
+                cay_rest_refuse(finish(p), 431, "the request is too large to be forwarded", p->request_id);
                 return;
         }
         if (req->has_body && cay_http_request_read(req, p->world->config->max_body, 0) < 0) {
@@ -416,7 +416,7 @@ static struct proxy *open_port(const struct cay_op_world *world, struct cay_http
         else if (!cay_scope_has(v->caller.scopes, CAY_SCOPE_EXEC))
                 cay_fail(&err, CAY_DENIED, "ports need the scope exec");
         else if (port == 0)
-                cay_fail(&err, CAY_INVALID, "port: is not a number from 1 to 65535");
+                cay_fail(&err, CAY_INVALID, "port: must be a number from 1 to 65535");
         else if (cay_service_get(world->service, &viewer, sandbox, &view, &err) == 0)
                 *ret_duplex = cay_port_duplex_open(world->loop, world->service, &viewer, view.id, port,
                                                    &p->why, &err);
@@ -508,7 +508,7 @@ void cay_rest_proxy_host(const struct cay_op_world *world, struct cay_http_reque
                 if (req->method == CAY_HTTP_GET && !req->upgrade)
                         exchange_link(world, req, v);
                 else
-                        cay_rest_refuse(req, 400, "a link is for opening: GET it", v->request_id);
+                        cay_rest_refuse(req, 400, "a link supports only GET", v->request_id);
                 return;
         }
         p = open_port(world, req, v, v->port.sandbox, v->port.port, &duplex);

@@ -287,7 +287,7 @@ static void take_first(struct ws_call *w, enum cay_ws_opcode kind, const void *b
 
         cay_timer_clear(&w->patience);
         if (kind != CAY_WS_TEXT)
-                refuse(w, "the first message is the JSON body, as text");
+                refuse(w, "the first message must be the JSON body, as text");
         else if (cay_rest_args_body(&w->args, bytes, len, &limits, &err) < 0)
                 respond_fail(&w->call, &err, w->args.field);
         else
@@ -364,7 +364,7 @@ static size_t take_order(struct ws_call *w, const void *bytes, size_t len)
                 if (cay_rest_order_read(o, bytes, len, w->call.world->config->max_json, &err) < 0) {
                         tell_trouble(w, &err, 0);
                         cay_rest_order_done(o);
-                        refuse(w, "a message was no order");
+                        refuse(w, "a message was invalid");
                         return len;
                 }
                 if (!pay(w, &err, &wait_ms)) {

@@ -80,12 +80,11 @@ static int check_execute(const struct execute_args *a, const char **ret_field, s
                 return cay_fail(err, CAY_UNSUPPORTED,
                                 "sandbox_type: this environment has no browser; 'code' runs code");
         if (a->sandbox_type && strcmp(a->sandbox_type, "code") != 0)
-                return cay_fail(err, CAY_INVALID, "sandbox_type: '%.40s' is none of code, browser",
+                return cay_fail(err, CAY_INVALID, "sandbox_type: '%.40s' must be code or browser",
                                 a->sandbox_type);
         *ret_field = "action";
         if (a->action && strcmp(a->action, "execute") != 0)
-                return cay_fail(err, CAY_INVALID, "action: '%.40s' is not known for code; execute is",
-                                a->action);
+                return cay_fail(err, CAY_INVALID, "action: '%.40s' must be execute", a->action);
         *ret_field = "code";
         if (!a->code || a->code[0] == '\0')
                 return cay_fail(err, CAY_INVALID, "code: is required");

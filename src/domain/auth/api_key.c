@@ -120,10 +120,10 @@ int cay_api_keys_add(struct cay_api_keys *keys, const struct cay_store_key *reco
         struct entry *e;
 
         if (keys->count == CAY_STORE_KEYS_MAX)
-                return cay_fail(err, CAY_LIMIT, "there are %u API keys, which is the most: remove some",
+                return cay_fail(err, CAY_LIMIT, "there are %u API keys, which is the maximum; revoke some",
                                 keys->count);
         if (find_hash(keys, record->hash)) /* and therefore its id, which is derived from the hash */
-                return cay_fail(err, CAY_EXISTS, "API key '%.20s' is there already", record->id);
+                return cay_fail(err, CAY_EXISTS, "API key '%.20s' exists already", record->id);
         e = calloc(1, sizeof(*e));
         if (!e)
                 return cay_fail(err, CAY_INTERNAL, "no memory for an API key");
@@ -199,14 +199,14 @@ int cay_api_keys_make(struct cay_api_keys *keys, const char *owner, unsigned sco
 
         if (!cay_owner_is_valid(owner))
                 return cay_fail(err, CAY_INVALID,
-                                "'%.63s' is no owner: 1 to 63 letters, digits and . _ @ : + -", owner);
+                                "'%.63s' is not a valid owner: 1 to 63 letters, digits or . _ @ : + -",
+                                owner);
         if (!cay_scope_has(scopes, CAY_SCOPE_READ))
                 return cay_fail(err, CAY_INVALID, "an API key needs a scope (read, exec or admin)");
         if (!has_room(keys, owner))
                 return cay_fail(err, CAY_LIMIT,
-                                "owner: '%.63s' has %u API keys, the most that an owner may have here: "
-                                "revoke some",
-                                owner, count_good(keys, owner));
+                                "owner: '%.63s' has %u API keys, the maximum of an owner; revoke some", owner,
+                                count_good(keys, owner));
         if (make_text(ret_text) < 0 || cay_digest_sha256(ret_text, CAY_API_KEY_LEN, record.hash) < 0)
                 return cay_fail(err, CAY_INTERNAL, "an API key could not be made");
         make_id(record.hash, id);

@@ -36,11 +36,10 @@ int cay_login_make(struct cay_logins *l, const char *owner, unsigned scopes, uin
         uint8_t random[SECRET_BYTES];
 
         if (!cay_owner_is_valid(owner))
-                return cay_fail(err, CAY_INVALID, "'%.63s' is no owner", owner);
+                return cay_fail(err, CAY_INVALID, "'%.63s' is not a valid owner", owner);
         if (!slot)
                 return cay_fail(err, CAY_LIMIT,
-                                "%u logins of other owners wait to be used: try again when one was, or in "
-                                "ten minutes",
+                                "%u unused logins of other owners exist; try again in ten minutes",
                                 CAY_LOGIN_SLOTS);
         if (cay_digest_random(random, sizeof(random)) < 0)
                 return cay_fail(err, CAY_INTERNAL, "no random bytes for a login");

@@ -36,13 +36,13 @@ int cay_scope_parse(const char *text, unsigned *ret, struct cay_error *err)
                 len = strcspn(at, " ,");
                 bits = bits_of(at, len);
                 if (bits == 0)
-                        return cay_fail(err, CAY_INVALID, "'%.*s' is no scope (read, exec or admin)",
+                        return cay_fail(err, CAY_INVALID, "'%.*s' is not a scope (read, exec or admin)",
                                         (int)(len < 40 ? len : 40), at);
                 scopes |= bits;
                 at += len;
         }
         if (scopes == 0)
-                return cay_fail(err, CAY_INVALID, "no scope is named (read, exec or admin)");
+                return cay_fail(err, CAY_INVALID, "a scope is missing (read, exec or admin)");
         *ret = scopes;
         return 0;
 }

@@ -107,7 +107,7 @@ int cay_token_make(const struct cay_secret *secret, enum cay_token_use use, stru
 
         if (!cay_owner_is_valid(token->caller.owner))
                 return cay_fail(err, CAY_INVALID,
-                                "'%.63s' is no owner: 1 to 63 letters, digits and . _ @ : + -",
+                                "'%.63s' is not a valid owner: 1 to 63 letters, digits or . _ @ : + -",
                                 token->caller.owner);
         if (!cay_scope_has(token->caller.scopes, CAY_SCOPE_READ))
                 return cay_fail(err, CAY_INVALID, "a token needs a scope (read, exec or admin)");

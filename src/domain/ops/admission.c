@@ -131,7 +131,7 @@ static bool judge(struct cay_admission *a, struct cay_waiter *w, uint64_t now_ms
         struct cay_error err = { 0 };
 
         if (!t && !is_of_none)
-                cay_fail(&err, CAY_NOT_FOUND, "template: there is no '%s' any more", w->template_name);
+                cay_fail(&err, CAY_NOT_FOUND, "template: '%s' no longer exists", w->template_name);
         else if ((is_of_none || cay_template_check(t, &err) == 0) && has_room(a, t, w->owner, &err) == 0) {
                 unhook(a, w);
                 a->turn = w->turn > a->turn ? w->turn : a->turn;

@@ -194,10 +194,12 @@ void cay_op_event_follow(struct cay_op_call *c, const struct cay_op_follow *what
         if (!cay_fair_has_room(CAY_OP_FOLLOWERS_MAX, CAY_OP_FOLLOWERS_OWNER, use ? use->followers : own,
                                own)) {
                 if (own > 0)
-                        cay_fail(&err, CAY_LIMIT, "%u clients of this owner follow events already: end some",
+                        cay_fail(&err, CAY_LIMIT,
+                                 "%u clients of this owner follow events, which is the maximum; end some",
                                  own);
                 else
-                        cay_fail(&err, CAY_LIMIT, "%u clients follow events already: ask again later",
+                        cay_fail(&err, CAY_LIMIT,
+                                 "%u clients follow events, which is the maximum; try again later",
                                  CAY_OP_FOLLOWERS_MAX);
                 cay_op_fail(c, &err, NULL);
                 return;

@@ -147,7 +147,7 @@ static int find_signal(const char *text, int *ret, struct cay_error *err)
                         return 0;
                 }
         }
-        return cay_fail(err, CAY_INVALID, "signal: '%.20s' is no signal", text);
+        return cay_fail(err, CAY_INVALID, "signal: '%.20s' is not a signal", text);
 }
 
 int cay_op_exec_order(struct cay_op_call *c, const char *sandbox, const char *exec,

@@ -73,9 +73,8 @@ static void on_silence(struct cay_timer *t)
         }
         cay_limit_value_text(CAY_LIMIT_NR_wall_ms, s->call->world->config->file_timeout, wait, sizeof(wait));
         cay_fail(&err, CAY_TIMEOUT,
-                 "the sandbox did not go on with this for %s (file_timeout): it was given up; what runs in "
-                 "the "
-                 "sandbox may keep it too busy, or have broken it",
+                 "the sandbox made no progress for %s (file_timeout), so this was cancelled; its commands "
+                 "may keep it too busy, or have broken it",
                  wait);
         cay_service_channel_close(&s->ch);
         s->ch.on_end(&s->ch, NULL, &err);
@@ -176,7 +175,7 @@ int cay_op_parse_mode(const char *text, uint32_t *ret, struct cay_error *err)
 
         for (const char *at = text; *at; at++) {
                 if (*at < '0' || *at > '7')
-                        return cay_fail(err, CAY_INVALID, "mode: '%.10s' is no octal number", text);
+                        return cay_fail(err, CAY_INVALID, "mode: '%.10s' is not an octal number", text);
                 mode = mode * 8 + (uint32_t)(*at - '0');
         }
         if (mode > 0777)

@@ -40,7 +40,7 @@ static int check_rules(const struct cay_template *t, const char *word, const str
 {
         if (is(word, "none") && (wish->allow.count > 0 || wish->deny.count > 0))
                 return cay_fail(err, CAY_INVALID,
-                                "%s: goes with the network list or bridge, and this sandbox has none%s",
+                                "%s: needs the network list or bridge, and this sandbox has none%s",
                                 wish->allow.count > 0 ? "allow" : "deny",
                                 wish->allow.count > 0 ? "" : ": nothing is allowed");
         if (is(word, "list") && wish->allow.count == 0 && !(t && is(t->network, "list")))

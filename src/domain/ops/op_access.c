@@ -22,7 +22,7 @@ int cay_op_check_owner(const char *owner, struct cay_error *err)
 {
         if (!cay_owner_is_valid(owner) || strncmp(owner, "uid:", 4) == 0)
                 return cay_fail(err, CAY_INVALID,
-                                "owner: 1 to 63 of letters, digits and . _ @ : + -, not starting with uid:");
+                                "owner: 1 to 63 letters, digits or . _ @ : + -; must not begin with uid:");
         return 0;
 }
 
@@ -277,7 +277,7 @@ static void run_key_revoke(struct cay_op_call *c)
         struct storing *s;
 
         if (!record) {
-                cay_fail(&err, CAY_NOT_FOUND, "there is no key '%.40s'", a->key);
+                cay_fail(&err, CAY_NOT_FOUND, "key '%.40s' does not exist", a->key);
                 cay_op_fail(c, &err, "key");
                 return;
         }

@@ -39,7 +39,7 @@ static int find_form(const char *format, enum cay_pack_form *ret, struct cay_err
                         return 0;
                 }
         }
-        return cay_fail(err, CAY_INVALID, "format: '%.20s' is none of tar, tar.gz, tar.zst", format);
+        return cay_fail(err, CAY_INVALID, "format: '%.20s' must be tar, tar.gz or tar.zst", format);
 }
 
 struct archive {

@@ -92,8 +92,8 @@ static void run_use(struct cay_op_call *c)
 
         if (!cay_login_take(c->world->logins, a->login, strlen(a->login), cay_clock_ms(), &caller)) {
                 cay_fail(&err, CAY_DENIED,
-                         "this login is not good, or not any more: it works once, within ten minutes (`cay "
-                         "token --login` makes another)");
+                         "this login is invalid or expired; it works once, within ten minutes (`cay token "
+                         "--login` makes another)");
                 cay_op_fail(c, &err, "login");
                 return;
         }
@@ -130,7 +130,7 @@ static void run_logout(struct cay_op_call *c)
         struct cay_op_result o;
 
         if (c->caller.credential != CAY_CREDENTIAL_SESSION) {
-                cay_fail(&err, CAY_CONFLICT, "this caller has no session that could end, but a %s",
+                cay_fail(&err, CAY_CONFLICT, "this caller has no session to end, but a %s",
                          cay_credential_word(c->caller.credential));
                 cay_op_fail(c, &err, NULL);
                 return;

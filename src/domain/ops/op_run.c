@@ -536,8 +536,8 @@ static int check(const struct args *a, const char **ret_field, struct cay_error 
         *ret_field = "stdin";
         if (a->code && a->exec.input)
                 return cay_fail(err, CAY_INVALID,
-                                "stdin: does not go with code, which is read from there: write it to a file "
-                                "and run that");
+                                "stdin: excludes code, which is read from standard input; write the code to "
+                                "a file and run that");
         *ret_field = "open_stdin";
         if (a->code && a->exec.has_stdin)
                 return cay_fail(err, CAY_INVALID,

@@ -152,7 +152,7 @@ static int fill_mode(const char *text, enum cay_workspace_mode *ret, struct cay_
                         return 0;
                 }
         }
-        return cay_fail(err, CAY_INVALID, "workspace.mode: '%.40s' is none of ro, rw, cow", text);
+        return cay_fail(err, CAY_INVALID, "workspace.mode: '%.40s' must be ro, rw or cow", text);
 }
 
 #define DISK_MASK (CAY_LIMIT_BIT(disk_bytes) | CAY_LIMIT_BIT(inodes))
@@ -207,11 +207,10 @@ static int choose_engine(struct cay_op_call *c, const struct cay_template *t, st
         if (a->engine && cay_service_engine_choose(c->world->service, a->engine, &named, err) < 0)
                 return -1;
         if (a->engine && strcmp(a->engine, "auto") == 0 && !named.isolates)
-                return cay_fail(
-                        err, CAY_CONFLICT,
-                        "engine: auto takes none without isolation, and this daemon has no other than "
-                        "%s; leave engine out, or name it",
-                        named.name);
+                return cay_fail(err, CAY_CONFLICT,
+                                "engine: auto selects only engines with isolation, and this daemon has only "
+                                "%s; leave engine out, or name it",
+                                named.name);
         if (cay_op_template_engine(t, a->engine, &name, err) < 0)
                 return -1;
         if (strcmp(name, "auto") == 0 && choose_able(c, t, ret))
@@ -251,8 +250,8 @@ static int fill_network(const struct cay_op_call *c, const struct cay_template *
                 return 0;
         if (!t && !is_admin)
                 return cay_fail(err, CAY_DENIED,
-                                "network: '%s' is for templates that say so (network_mode), and for "
-                                "administrators; name such a template",
+                                "network: '%s' needs a template that allows it (network_mode), or an "
+                                "administrator; name such a template",
                                 network);
         if (!(engine->caps & CAY_ENGINE_CAN_EGRESS)) /* the engine's own network, which knows no rules */
                 return cay_engine_caps_check(engine->name, engine->caps,
@@ -538,8 +537,7 @@ static void on_spent(struct cay_job *job)
                          "confirm: this token was used before; leave it out to get a new one");
         else if (err.code == CAY_OK && !s->confirmation.is_right)
                 cay_fail(&err, CAY_CONFLICT,
-                         "confirm: was given for another request; repeat the one that was asked about, or "
-                         "leave it out");
+                         "confirm: belongs to another request; repeat that request, or leave confirm out");
         if (err.code != CAY_OK)
                 fail(s, &err, "confirm");
         else if (cay_op_find_template(s->call, a->template_name, &t, &err) < 0)

@@ -202,7 +202,7 @@ static void run_follow(struct cay_op_call *c)
                 cay_op_event_follow(c, &what);
                 return;
         }
-        cay_fail(&err, CAY_INVALID, "follow: does not go with before, limit and newest_first");
+        cay_fail(&err, CAY_INVALID, "follow: excludes before, limit and newest_first");
         cay_op_fail(c, &err, "follow");
 }
 

@@ -172,8 +172,8 @@ static void answer_get(struct cay_op_call *c, const struct cay_template_images *
         struct cay_op_result o;
 
         if (!t) {
-                cay_fail(&err, CAY_NOT_FOUND, "template: there is no '%.63s'; GET /api/templates lists them",
-                         a->name);
+                cay_fail(&err, CAY_NOT_FOUND,
+                         "template: '%.63s' does not exist; GET /api/templates lists them", a->name);
                 cay_op_fail(c, &err, "name");
                 return;
         }

@@ -37,7 +37,7 @@ int cay_op_find_template(const struct cay_op_call *c, const char *name, const st
                 return cay_template_check(*ret, err);
         if (strcmp(name, CAY_TEMPLATE_DEFAULT) == 0)
                 return 0;
-        return cay_fail(err, CAY_NOT_FOUND, "template: there is no '%.63s'%s", name, lists[c->dialect]);
+        return cay_fail(err, CAY_NOT_FOUND, "template: '%.63s' does not exist%s", name, lists[c->dialect]);
 }
 
 static int ask_again(const struct cay_template *t, const char *danger, struct cay_error *err)

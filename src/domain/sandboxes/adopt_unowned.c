@@ -115,7 +115,7 @@ static void lose_layers(struct cay_engine_row *row)
                 s->report.layers_lost++;
                 sb->kept = false;
                 cay_sandbox_fail(sb, CAY_CAUSE_SANDBOX_GONE,
-                                 "the files that it left are gone; a start makes it anew, with none");
+                                 "its files are gone; a start makes it without files");
         }
 }
 

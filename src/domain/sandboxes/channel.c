@@ -89,15 +89,16 @@ static int check_room(const struct cay_sandbox *sb, unsigned kind, struct cay_er
         if (kind == CAY_BOX_CONNECT && ports >= CAY_SERVICE_PORTS_MAX)
                 return cay_fail(
                         err, CAY_LIMIT,
-                        "%u connections to ports of sandbox '%s' are open, the most at once; close some",
+                        "%u connections to ports of sandbox '%s' are open, which is the maximum; close some",
                         ports, sb->id);
         if (kind != CAY_BOX_CONNECT && sb->channel_count - ports >= CAY_SERVICE_CHANNELS_MAX)
-                return cay_fail(
-                        err, CAY_LIMIT,
-                        "%u transfers are under way in sandbox '%s', the most at once; wait for one to end",
-                        sb->channel_count - ports, sb->id);
+                return cay_fail(err, CAY_LIMIT,
+                                "%u transfers are under way in sandbox '%s', which is the maximum; wait for "
+                                "one to end",
+                                sb->channel_count - ports, sb->id);
         if (kind == CAY_BOX_WATCH && watches >= CAY_SERVICE_WATCHES_MAX)
-                return cay_fail(err, CAY_LIMIT, "%u folders are watched in sandbox '%s', the most at once",
+                return cay_fail(err, CAY_LIMIT,
+                                "%u folders are watched in sandbox '%s', which is the maximum; end one first",
                                 watches, sb->id);
         return 0;
 }
@@ -118,12 +119,12 @@ static int check_user(const struct cay_sandbox *sb, const struct cay_box_open *o
         if (open->kind == CAY_BOX_CONNECT || open->file.uid == CAY_BOX_ID_DEFAULT)
                 return 0;
         if (sb->own_user_only)
-                return cay_fail(err, CAY_CONFLICT, "as_root: sandbox '%s' was made for its own user alone",
+                return cay_fail(err, CAY_CONFLICT, "as_root: sandbox '%s' was created for its own user only",
                                 sb->id);
         if (changes_files(open->kind) && sb->has_workspace && sb->workspace_mode != CAY_WORKSPACE_RO)
                 return cay_fail(err, CAY_CONFLICT,
-                                "as_root: a workspace that is mapped writable belongs to the sandbox's own "
-                                "user; leave as_root out");
+                                "as_root: excludes a workspace that is mapped writable, which belongs to the "
+                                "sandbox's own user; leave as_root out");
         return 0;
 }
 
@@ -138,7 +139,7 @@ int cay_service_channel_open(struct cay_service *s, const struct cay_viewer *v, 
         if (sb == NULL || cay_sandbox_check_usable(sb, err) < 0)
                 return -1;
         if (open->kind == CAY_BOX_EXEC)
-                return cay_fail(err, CAY_INVALID, "commands have a door of their own");
+                return cay_fail(err, CAY_INVALID, "commands do not use this kind of channel");
         if (check_user(sb, open, err) < 0 || check_room(sb, open->kind, err) < 0)
                 return -1;
         if (mine.window == 0)
@@ -150,9 +151,10 @@ int cay_service_channel_open(struct cay_service *s, const struct cay_viewer *v, 
                                             .on_end = on_end };
         r = cay_box_channel_open(sb->client, &ch->box, &mine, NULL, NULL);
         if (r == -EINVAL || r == -EMSGSIZE)
-                return cay_fail(err, CAY_INVALID, "a path is too long, or a value out of range");
+                return cay_fail(err, CAY_INVALID, "a path is too long, or a value is out of range");
         if (r == -ENOSPC)
-                return cay_fail(err, CAY_LIMIT, "too much is open in sandbox '%s'", sb->id);
+                return cay_fail(err, CAY_LIMIT, "too many channels are open in sandbox '%s'; close some",
+                                sb->id);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "open a channel");
         ch->sandbox = sb;

@@ -90,7 +90,7 @@ struct cay_engine_row *cay_engine_pick(struct cay_service *s, const char *name, 
                 return cay_engine_default(s);
         row = cay_engine_find(s, name);
         if (row == NULL || row >= s->engines + s->env.engine_count) {
-                cay_fail(err, CAY_INVALID, "engine: there is no '%.40s'; there are auto, %s", name,
+                cay_fail(err, CAY_INVALID, "engine: '%.40s' is unknown; choose auto, %s", name,
                          names(s, all, sizeof(all)));
                 return NULL;
         }
@@ -152,8 +152,8 @@ int cay_sandbox_check_engine(const struct cay_sandbox *sb, struct cay_error *err
         if (!cay_sandbox_is_away(sb))
                 return 0;
         return cay_fail(err, CAY_UNAVAILABLE,
-                        "sandbox '%s' is of the %s engine, which is not available: %.120s; it is back when "
-                        "the daemon runs with that engine",
+                        "sandbox '%s' belongs to the %s engine, which is not available: %.120s; it returns "
+                        "when the daemon runs with that engine",
                         sb->id, sb->engine->name, sb->engine->note);
 }
 

@@ -116,7 +116,7 @@ struct cay_exec *cay_exec_get(struct cay_service *s, const struct cay_viewer *v,
                         return x;
                 }
         }
-        cay_fail(err, CAY_NOT_FOUND, "there is no exec '%.63s' in sandbox '%s'", exec, sb->id);
+        cay_fail(err, CAY_NOT_FOUND, "exec '%.63s' does not exist in sandbox '%s'", exec, sb->id);
         return NULL;
 }
 

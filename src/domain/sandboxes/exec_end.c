@@ -319,7 +319,7 @@ void cay_exec_check_flush(struct cay_exec *x)
 static int note_end(struct cay_exec *x, const struct cay_box_end *end, struct cay_error *err)
 {
         if (!cay_box_end_is_plausible(end))
-                return cay_fail(err, CAY_INTERNAL, "the sandbox's init told an end that cannot be");
+                return cay_fail(err, CAY_INTERNAL, "the sandbox's init reported an invalid end");
         if (cay_box_end_facts(end, x->argv[0], &x->facts, err) < 0)
                 return -1;
         if (x->in_lost && x->facts.facts.killed_by_us == CAY_CAUSE_KILLED)

@@ -37,7 +37,7 @@ static bool settle_place(struct cay_exec *x, struct cay_exec_input *in, struct c
                 return true;
         if (in->offset > have) {
                 cay_fail(err, CAY_CONFLICT,
-                         "offset: exec '%s' has %llu bytes of input so far; go on from there", x->id,
+                         "offset: exec '%s' has received %llu bytes of input; continue from there", x->id,
                          (unsigned long long)have);
                 return false;
         }
@@ -156,9 +156,10 @@ void cay_service_exec_input(struct cay_service *s, const struct cay_viewer *v, c
                         cay_service_fail_job(s, &in->job, &fine);
                         return;
                 } else if (ends_input(x))
-                        cay_fail(&err, CAY_CONFLICT, "the input of exec '%s' was ended before", x->id);
+                        cay_fail(&err, CAY_CONFLICT, "the input of exec '%s' has ended", x->id);
                 else if (x->input_count >= CAY_SERVICE_INPUTS_MAX)
-                        cay_fail(&err, CAY_LIMIT, "%u pieces of input wait for exec '%s' already",
+                        cay_fail(&err, CAY_LIMIT,
+                                 "%u pieces of input are pending for exec '%s', which is the maximum",
                                  x->input_count, x->id);
         }
         if (err.code != CAY_OK) {
@@ -202,7 +203,7 @@ int cay_service_exec_resize(struct cay_service *s, const struct cay_viewer *v, c
         if (check_sent(x, err) < 0)
                 return -1;
         if (rows == 0 || cols == 0 || cay_box_channel_resize(&x->ch, rows, cols) < 0)
-                return cay_fail(err, CAY_INVALID, "terminal: 1 to 65,535 rows and columns");
+                return cay_fail(err, CAY_INVALID, "terminal: rows and columns must be 1 to 65,535");
         cay_sandbox_use(sb);
         return 0;
 }
@@ -218,7 +219,7 @@ int cay_service_exec_signal(struct cay_service *s, const struct cay_viewer *v, c
         if (check_sent(x, err) < 0)
                 return -1;
         if (cay_box_channel_signal(&x->ch, signo) < 0)
-                return cay_fail(err, CAY_INVALID, "signal: 1 to %d", CAY_BOX_SIGNAL_MAX);
+                return cay_fail(err, CAY_INVALID, "signal: must be 1 to %d", CAY_BOX_SIGNAL_MAX);
         cay_sandbox_use(sb);
         return 0;
 }

@@ -179,18 +179,18 @@ int cay_exec_open_spool(struct cay_exec *x, struct cay_error *err)
         if (x->spool.fd >= 0)
                 return 0;
         if (x->output_gone)
-                return cay_fail(err, CAY_CONFLICT, "the output of exec '%s' is kept no longer", x->id);
+                return cay_fail(err, CAY_CONFLICT, "the output of exec '%s' is no longer kept", x->id);
         cay_exec_spool_name(x, name);
         r = cay_spool_open(&x->spool, x->service->env.spool_dir, name);
         if (r == -EBADMSG)
                 return cay_exec_fail_lost(x, x->output_first, x->output_end, err);
         if (r == -EPROTONOSUPPORT)
                 return cay_fail(err, CAY_UNSUPPORTED,
-                                "the output of exec '%s' was kept by an older Cay, whose files this one does "
-                                "not read",
+                                "the output of exec '%s' was stored by an older Cay in a format that this "
+                                "one does not read",
                                 x->id);
         if (r == -ENOENT)
-                return cay_fail(err, CAY_CONFLICT, "the output of exec '%s' is kept no longer", x->id);
+                return cay_fail(err, CAY_CONFLICT, "the output of exec '%s' is no longer kept", x->id);
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "open the output of exec '%s'", x->id) : 0;
 }
 
@@ -273,7 +273,8 @@ int cay_service_exec_watch(struct cay_service *s, const struct cay_viewer *v, co
         if (x == NULL)
                 return -1;
         if (x->watcher_count >= CAY_SERVICE_WATCHERS_MAX)
-                return cay_fail(err, CAY_LIMIT, "%u watch exec '%s' already", x->watcher_count, x->id);
+                return cay_fail(err, CAY_LIMIT, "%u clients watch exec '%s', which is the maximum",
+                                x->watcher_count, x->id);
         if (cay_exec_open_spool(x, err) < 0)
                 return -1;
         if (check_cursor(x, &from, err) < 0 || (holds && check_place(x, from, err) < 0)) {

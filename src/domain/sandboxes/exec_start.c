@@ -219,18 +219,18 @@ static int send_open(struct cay_exec *x, struct cay_error *err)
         int r;
 
         if (env == NULL)
-                return cay_fail(err, CAY_INVALID, "env: is too long");
+                return cay_fail(err, CAY_INVALID, "env: too long");
         if (cay_box_strings_size((const char *const *)x->argv, &argc) + cay_box_strings_size(env, &envc) >
                     CAY_BOX_STRINGS_MAX ||
             argc > CAY_BOX_ARGS_MAX || envc > CAY_BOX_ARGS_MAX)
-                return cay_fail(
-                        err, CAY_INVALID,
-                        "command: with its environment it is too long: at most %u bytes, %u words each",
-                        CAY_BOX_STRINGS_MAX, CAY_BOX_ARGS_MAX);
+                return cay_fail(err, CAY_INVALID,
+                                "command: too long with its environment: at most %u bytes, %u words each",
+                                CAY_BOX_STRINGS_MAX, CAY_BOX_ARGS_MAX);
         x->ch = cay_exec_channel_events;
         r = cay_box_channel_open(sb->client, &x->ch, &open, (const char *const *)x->argv, env);
         if (r == -ENOSPC)
-                return cay_fail(err, CAY_LIMIT, "too much is open in sandbox '%s'", sb->id);
+                return cay_fail(err, CAY_LIMIT, "too many channels are open in sandbox '%s'; close some",
+                                sb->id);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "send the command");
         x->channel_number = cay_box_channel_number(&x->ch);
@@ -363,12 +363,12 @@ static int check_user(struct cay_sandbox *sb, struct cay_exec *x, const char *te
                 return cay_fail(err, CAY_UNSUPPORTED,
                                 "user: the %s engine cannot run commands as another user", row->name);
         if (other && sb->own_user_only)
-                return cay_fail(err, CAY_CONFLICT, "user: sandbox '%s' was made for its own user alone",
+                return cay_fail(err, CAY_CONFLICT, "user: sandbox '%s' was created for its own user only",
                                 sb->id);
         if (other && sb->has_workspace && sb->workspace_mode != CAY_WORKSPACE_RO)
                 return cay_fail(err, CAY_CONFLICT,
-                                "user: a workspace that is mapped writable belongs to the sandbox's own "
-                                "user; leave user out");
+                                "user: excludes a workspace that is mapped writable, which belongs to the "
+                                "sandbox's own user; leave user out");
         return 0;
 }
 
@@ -377,11 +377,12 @@ static int check_new(struct cay_sandbox *sb, const struct cay_exec_new *w, struc
         unsigned running = 0;
 
         if ((w->argv == NULL) == (w->line == NULL))
-                return cay_fail(err, CAY_INVALID, "command: either a list of words or a line for the shell");
+                return cay_fail(err, CAY_INVALID,
+                                "command: must be either a list of words or a line for the shell");
         if (w->argv != NULL && (w->argv[0] == NULL || w->argv[0][0] == '\0'))
-                return cay_fail(err, CAY_INVALID, "command: there is nothing to run");
+                return cay_fail(err, CAY_INVALID, "command: must not be empty");
         if (w->line != NULL && w->line[0] == '\0')
-                return cay_fail(err, CAY_INVALID, "command: there is nothing to run");
+                return cay_fail(err, CAY_INVALID, "command: must not be empty");
         if (w->cwd != NULL && (w->cwd[0] != '/' || strlen(w->cwd) >= CAY_BOX_PATH_MAX))
                 return cay_fail(err, CAY_INVALID, "working directory '%.80s' is not an absolute path",
                                 w->cwd);
@@ -396,8 +397,9 @@ static int check_new(struct cay_sandbox *sb, const struct cay_exec_new *w, struc
         for (const struct cay_exec *x = sb->execs; x != NULL; x = x->next)
                 running += !cay_exec_is_ended(x);
         if (running >= CAY_SERVICE_EXECS_RUNNING_MAX)
-                return cay_fail(err, CAY_LIMIT, "%u commands run in sandbox '%s', the most at once", running,
-                                sb->id);
+                return cay_fail(err, CAY_LIMIT,
+                                "%u commands run in sandbox '%s', which is the maximum; wait for one to end",
+                                running, sb->id);
         return 0;
 }
 
@@ -439,7 +441,7 @@ static int fill_new(struct cay_sandbox *sb, struct cay_exec *x, const struct cay
         x->term = copy(&x->start_mem, w->term);
         if (x->cwd == NULL || x->user_text == NULL || x->context == NULL || x->language == NULL ||
             (w->term != NULL && x->term == NULL) || cay_record_copy_map(&x->start_mem, &w->env, &x->env) < 0)
-                return cay_fail(err, CAY_INVALID, "env: is too long");
+                return cay_fail(err, CAY_INVALID, "env: too long");
         x->is_line = w->line != NULL;
         x->has_stdin = w->has_stdin;
         x->tty = w->tty;

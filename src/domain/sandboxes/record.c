@@ -427,7 +427,7 @@ int cay_record_argv_text(struct cay_exec *x, struct cay_error *err)
                 cay_json_text(&j, x->argv[i]);
         cay_json_end_array(&j);
         if (cay_json_end(&j) < 0)
-                return cay_fail(err, CAY_INVALID, "command: is too long: at most %u bytes",
+                return cay_fail(err, CAY_INVALID, "command: too long: at most %u bytes",
                                 CAY_SERVICE_ARGV_MAX);
         x->argv_json = cay_arena_copy(&x->mem, cay_buf_data(&text), text.len);
         return x->argv_json != NULL ? 0 : cay_fail(err, CAY_INTERNAL, "no memory");

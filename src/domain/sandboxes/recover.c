@@ -148,9 +148,9 @@ static struct cay_left *find(struct cay_service *s, const char *id, struct cay_e
                 l = l->next;
         if (l == NULL)
                 cay_fail(err, CAY_NOT_FOUND,
-                         "files: no files without a record are named '%.63s'; `cay recover` lists them", id);
+                         "files: '%.63s' does not exist; `cay recover` lists files without a record", id);
         else if (l->busy)
-                cay_fail(err, CAY_CONFLICT, "files: those of '%s' are being adopted or removed already", id);
+                cay_fail(err, CAY_CONFLICT, "files: '%s' is already being adopted or removed", id);
         return err->code == CAY_OK ? l : NULL;
 }
 
@@ -171,12 +171,15 @@ static int check(struct cay_service *s, const struct cay_sandbox_new *w, struct 
                 return cay_fail(err, CAY_INVALID, "owner: 1 to %u bytes", CAY_NAME_MAX);
         if (w->name != NULL && w->name[0] != '\0') {
                 if (!cay_id_is_valid(w->name))
-                        return cay_fail(err, CAY_INVALID,
-                                        "name: 1 to %u of a-z, 0-9 and '-', not at the ends", CAY_NAME_MAX);
+                        return cay_fail(
+                                err, CAY_INVALID,
+                                "name: 1 to %u characters a-z, 0-9 or '-'; must not begin or end with '-'",
+                                CAY_NAME_MAX);
                 other = cay_table_find_name(s, w->owner, w->name);
                 if (other != NULL)
-                        return cay_fail(err, CAY_EXISTS, "name: '%s' is the name of their sandbox %s",
-                                        w->name, other->id);
+                        return cay_fail(err, CAY_EXISTS,
+                                        "name: '%s' is in use by their sandbox %s; choose another", w->name,
+                                        other->id);
         }
         return cay_limits_check(&w->limits, err);
 }
@@ -242,7 +245,7 @@ void cay_service_adopt_left(struct cay_service *s, const char *id, const struct 
         if (l != NULL && check(s, what, &err) == 0) {
                 sb = cay_sandbox_new(s);
                 if (fill(sb, l, what, &err) == 0 && cay_table_add(s, sb) < 0)
-                        cay_fail(&err, CAY_LIMIT, "there are too many sandboxes");
+                        cay_fail(&err, CAY_LIMIT, "there are too many sandboxes; destroy some");
         }
         if (err.code != CAY_OK) {
                 if (sb != NULL)

@@ -114,7 +114,7 @@ int cay_sandbox_check_usable(const struct cay_sandbox *sb, struct cay_error *err
         case CAY_STATE_STOPPED:
                 return cay_fail(err, CAY_CONFLICT, "sandbox '%s' is stopped; start it first", sb->id);
         case CAY_STATE_CREATING:
-                return cay_fail(err, CAY_CONFLICT, "sandbox '%s' is still being made", sb->id);
+                return cay_fail(err, CAY_CONFLICT, "sandbox '%s' is still being created; try again", sb->id);
         default:
                 return cay_fail(err, CAY_CONFLICT,
                                 "sandbox '%s' is in error (%s); start it again or destroy it", sb->id,

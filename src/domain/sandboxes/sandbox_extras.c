@@ -52,7 +52,7 @@ static int read_ports(struct cay_sandbox *sb, const struct cay_field_texts *text
                         return -1;
                 for (unsigned k = 0; k < i; k++)
                         if (sb->ports[k].inside == sb->ports[i].inside)
-                                return cay_fail(err, CAY_INVALID, "ports: %u is there twice",
+                                return cay_fail(err, CAY_INVALID, "ports: %u is given twice",
                                                 sb->ports[i].inside);
                 if (!is_own(sb, sb->ports[i].inside))
                         sb->box_ports[sb->box_port_count++] = sb->ports[i];
@@ -85,7 +85,7 @@ static int read_volumes(struct cay_sandbox *sb, const struct cay_field_texts *te
         return sb->volume_count == texts->count
                        ? 0
                        : cay_fail(err, CAY_INVALID,
-                                  "volumes: with labels, metadata and env they are too long");
+                                  "volumes: too long together with labels, metadata and env");
 }
 
 /* Without a network, only the daemon's own ports can be published. */
@@ -97,8 +97,8 @@ static int check_ports(const struct cay_sandbox *sb, struct cay_error *err)
                 return 0;
         if (first == CAY_SPEC_DESKTOP_PORT)
                 return cay_fail(err, CAY_UNSUPPORTED,
-                                "ports: %u is kept for a desktop, and sandboxes have none yet: leave it out "
-                                "(18765, its MCP, and 17681, its terminal, are there)",
+                                "ports: %u is reserved for a desktop, which sandboxes do not have yet; leave "
+                                "it out (18765 is the MCP port, 17681 the terminal)",
                                 first);
         return cay_fail(err, CAY_INVALID,
                         "ports: %u needs the network 'bridge', and this sandbox has 'none': leave it out, "
@@ -135,11 +135,11 @@ int cay_sandbox_check_own_ports(const struct cay_sandbox *sb, struct cay_error *
         }
         for (unsigned i = 0; i < wanted; i++, all++, own++)
                 if (!cay_fair_has_room(CAY_SERVICE_OWN_PORTS_MAX, CAY_SERVICE_OWN_PORTS_MAX, all, own))
-                        return cay_fail(err, CAY_LIMIT,
-                                        "ports: %u of your sandboxes' are published, and an owner may have "
-                                        "half of what others leave of %u: leave them out, or destroy a "
-                                        "sandbox that has some",
-                                        own, CAY_SERVICE_OWN_PORTS_MAX);
+                        return cay_fail(
+                                err, CAY_LIMIT,
+                                "ports: you have %u published ports, and an owner may have half of what "
+                                "others leave of %u; leave them out, or destroy a sandbox that has some",
+                                own, CAY_SERVICE_OWN_PORTS_MAX);
         return 0;
 }
 
@@ -182,7 +182,7 @@ int cay_sandbox_put_extras(struct cay_sandbox *sb, struct cay_spec *spec, struct
         if (cay_sandbox_check_extras(sb, err) < 0)
                 return -1;
         if (put_labels(sb, spec) < 0)
-                return cay_fail(err, CAY_INVALID, "labels: with metadata and env they are too long");
+                return cay_fail(err, CAY_INVALID, "labels: too long together with metadata and env");
         spec->no_init = sb->no_init;
         if (cay_sandbox_put_network(sb, spec, err) < 0)
                 return -1;

@@ -34,11 +34,11 @@ int cay_sandbox_check_pairs(const char *what, const struct cay_field_map *map, b
                     !cay_utf8_valid(pair->value, strlen(pair->value)))
                         return cay_fail(err, CAY_INVALID, "%s: '%.40s' is not UTF-8", what, pair->name);
                 if (is_env && !cay_command_env_is_name(pair->name))
-                        return cay_fail(err, CAY_INVALID, "%s: '%.40s' cannot be the name of a variable",
+                        return cay_fail(err, CAY_INVALID, "%s: '%.40s' is not a valid name of a variable",
                                         what, pair->name);
                 for (unsigned k = 0; k < i; k++)
                         if (strcmp(map->pairs[k].name, pair->name) == 0)
-                                return cay_fail(err, CAY_INVALID, "%s: '%.40s' is there twice", what,
+                                return cay_fail(err, CAY_INVALID, "%s: '%.40s' is given twice", what,
                                                 pair->name);
         }
         return 0;
@@ -78,15 +78,14 @@ int cay_service_check_room(const struct cay_service *s, const char *owner, struc
         unsigned own, all = count_alive(s, owner, &own);
 
         if (all >= s->env.max_alive)
-                return cay_fail(err, CAY_LIMIT,
-                                "%u sandboxes are alive, the most that are allowed (max_sandboxes); destroy "
-                                "one first",
-                                all);
-        if (s->env.max_alive_owner > 0 && own >= s->env.max_alive_owner)
                 return cay_fail(
                         err, CAY_LIMIT,
-                        "%u of your sandboxes are alive, the most that an owner may have; destroy one first",
-                        own);
+                        "%u sandboxes are alive, which is the maximum (max_sandboxes); destroy one first",
+                        all);
+        if (s->env.max_alive_owner > 0 && own >= s->env.max_alive_owner)
+                return cay_fail(err, CAY_LIMIT,
+                                "%u of your sandboxes are alive, the maximum of an owner; destroy one first",
+                                own);
         return 0;
 }
 
@@ -145,11 +144,14 @@ static int check_new(struct cay_service *s, const struct cay_sandbox_new *w, str
                 return cay_fail(err, CAY_INVALID, "owner: 1 to %u bytes", CAY_NAME_MAX);
         if (w->name != NULL && w->name[0] != '\0') {
                 if (!cay_id_is_valid(w->name))
-                        return cay_fail(err, CAY_INVALID,
-                                        "name: 1 to %u of a-z, 0-9 and '-', not at the ends", CAY_NAME_MAX);
+                        return cay_fail(
+                                err, CAY_INVALID,
+                                "name: 1 to %u characters a-z, 0-9 or '-'; must not begin or end with '-'",
+                                CAY_NAME_MAX);
                 other = cay_table_find_name(s, w->owner, w->name);
                 if (other != NULL)
-                        return cay_fail(err, CAY_EXISTS, "name: '%s' is the name of your sandbox %s", w->name,
+                        return cay_fail(err, CAY_EXISTS,
+                                        "name: '%s' is in use by your sandbox %s; choose another", w->name,
                                         other->id);
         }
         if (w->template_name != NULL && strlen(w->template_name) > 4096)
@@ -160,7 +162,7 @@ static int check_new(struct cay_service *s, const struct cay_sandbox_new *w, str
                 return cay_fail(err, CAY_UNSUPPORTED,
                                 "network: there are 'none', 'list', 'bridge' and 'learn'");
         if (w->has_workspace && w->folder.fd < 0 && w->folder.root == 0)
-                return cay_fail(err, CAY_INVALID, "workspace: there is no folder");
+                return cay_fail(err, CAY_INVALID, "workspace: the folder is missing");
         if (cay_sandbox_check_pairs("labels", &w->labels, false, err) < 0 ||
             cay_sandbox_check_pairs("metadata", &w->metadata, false, err) < 0 ||
             cay_sandbox_check_pairs("env", &w->env, true, err) < 0 || cay_limits_check(&w->limits, err) < 0 ||
@@ -223,7 +225,7 @@ static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, str
             cay_record_copy_map(&sb->mem, &w->labels, &sb->labels) < 0 ||
             cay_record_copy_map(&sb->mem, &w->metadata, &sb->metadata) < 0 ||
             cay_record_copy_map(&sb->mem, &w->env, &sb->env) < 0)
-                return cay_fail(err, CAY_INVALID, "labels: with metadata and env they are too long");
+                return cay_fail(err, CAY_INVALID, "labels: too long together with metadata and env");
         sb->no_init = w->no_init;
         if (cay_sandbox_read_extras(sb, w->network, &w->ports, &w->volumes, err) < 0 ||
             cay_sandbox_read_policy(sb, w->policy, err) < 0 || cay_sandbox_check_extras(sb, err) < 0 ||
@@ -264,7 +266,7 @@ static int make_spec(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_e
                                          &spec->rootfs_fd, err) < 0)
                         return -1;
         } else if (strcmp(sb->template_name, "host") != 0) {
-                return cay_fail(err, CAY_NOT_FOUND, "template: there is no '%.80s'", sb->template_name);
+                return cay_fail(err, CAY_NOT_FOUND, "template: '%.80s' does not exist", sb->template_name);
         }
         sb->template_kind = spec->template_kind;
         spec->image = s->env.image_of != NULL ? s->env.image_of(s->env.ctx, sb->template_name) : NULL;
@@ -275,8 +277,7 @@ static int make_spec(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_e
         if (sb->has_workspace) {
                 if (sb->workspace_fd < 0 && sb->workspace_root == 0)
                         return cay_fail(err, CAY_CONFLICT,
-                                        "sandbox '%s' maps a folder that this daemon has no hold on since "
-                                        "its restart; "
+                                        "sandbox '%s' maps a folder that the daemon lost at its restart; "
                                         "give the folder again",
                                         sb->id);
                 spec->workspace_root = sb->workspace_root;
@@ -297,11 +298,10 @@ static int make_spec(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_e
         spec->keep = sb->engine->engine->caps & CAY_ENGINE_CAN_KEEP && !sb->no_init;
         spec->go_on = sb->kept;
         if (spec->go_on && !spec->keep)
-                return cay_fail(
-                        err, CAY_UNSUPPORTED,
-                        "the %s engine cannot keep files on this host now: those of '%s' wait for a daemon "
-                        "that can",
-                        sb->engine->name, sb->id);
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "the %s engine cannot keep files on this host now; the files of '%s' are "
+                                "kept for a daemon that can",
+                                sb->engine->name, sb->id);
         return cay_spec_check(spec, err);
 }
 
@@ -526,7 +526,7 @@ static void on_made(struct cay_async *e, const struct cay_error *err)
         sb->oom_seen = sb->pids_seen = 0;
         sb->started_wall_ms = cay_service_wall(s);
         if (sb->destroy_why != NULL) {
-                cay_fail(&why, CAY_CONFLICT, "sandbox '%s' was destroyed while it was made", sb->id);
+                cay_fail(&why, CAY_CONFLICT, "sandbox '%s' was destroyed while it was created", sb->id);
                 undo(sb, &why);
         } else if (cay_link_attach(sb, cay_take_fd(e->box.link_fd), false, &why) < 0) {
                 undo(sb, &why);
@@ -572,7 +572,7 @@ static void on_claim_known(struct cay_async *e, const struct cay_error *err)
                 copy_first(sb, claim->result);
                 cay_claim_say_taken(&why, sb->claim, claim->result);
         } else if (err->code == CAY_OK && sb->destroy_why != NULL) {
-                cay_fail(&why, CAY_CONFLICT, "sandbox '%s' was destroyed while it was made", sb->id);
+                cay_fail(&why, CAY_CONFLICT, "sandbox '%s' was destroyed while it was created", sb->id);
         }
         if (why.code != CAY_OK)
                 give_up(sb, &why);
@@ -602,7 +602,7 @@ void cay_service_create(struct cay_service *s, const struct cay_sandbox_new *wha
                 }
         }
         if (err.code == CAY_OK && cay_table_add(s, sb) < 0)
-                cay_fail(&err, CAY_LIMIT, "there are too many sandboxes");
+                cay_fail(&err, CAY_LIMIT, "there are too many sandboxes; destroy some");
         if (err.code != CAY_OK) {
                 cay_sandbox_free(sb);
                 cay_service_fail_job(s, &c->job, &err);
@@ -640,7 +640,7 @@ void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const 
         c->next = NULL;
         if (sb != NULL && cay_sandbox_check_engine(sb, &err) == 0 && cay_sandbox_check_free(sb, &err) == 0) {
                 if (cay_sandbox_state(sb) != CAY_STATE_STOPPED && cay_sandbox_state(sb) != CAY_STATE_ERROR)
-                        cay_fail(&err, CAY_CONFLICT, "sandbox '%s' runs already (%s)", sb->id,
+                        cay_fail(&err, CAY_CONFLICT, "sandbox '%s' is running already (%s)", sb->id,
                                  cay_state_word(cay_sandbox_state(sb)));
                 else if (!sb->has_box && cay_service_check_room(s, sb->owner, &err) == 0)
                         cay_sandbox_check_own_ports(sb, &err);

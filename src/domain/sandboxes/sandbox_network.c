@@ -77,8 +77,7 @@ int cay_sandbox_put_network(const struct cay_sandbox *sb, struct cay_spec *spec,
                 return 0;
         if (n == NULL || !n->ops->is_ready(n))
                 return cay_fail(err, CAY_UNAVAILABLE,
-                                "network: cay-net does not run at the moment; try again, or leave the "
-                                "network out");
+                                "network: cay-net is not running now; try again, or leave the network out");
         spec->egress = sb->egress;
         return 0;
 }
@@ -205,8 +204,8 @@ static struct cay_async *begin(struct cay_service *s, const struct cay_viewer *v
         c->call.next = NULL;
         if (sb != NULL && (sb->policy == NULL || s->env.network == NULL))
                 cay_fail(&err, CAY_CONFLICT,
-                         "sandbox '%s' has no network with rules; create one with allow, or with the network "
-                         "bridge",
+                         "sandbox '%s' has no network with rules; create a sandbox with allow, or with the "
+                         "network bridge",
                          sb->id);
         else if (sb != NULL && !sb->has_box)
                 cay_fail(&err, CAY_CONFLICT, "sandbox '%s' is not running (%s)", sb->id,

@@ -226,7 +226,7 @@ void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const c
         if (err.code == CAY_OK && cay_sandbox_state(sb) == CAY_STATE_ERROR && sb->cause == CAY_CAUSE_DISK &&
             !sb->has_box)
                 cay_fail(&err, CAY_CONFLICT,
-                         "nothing runs in sandbox '%s', and its files may not be whole: start or destroy it",
+                         "sandbox '%s' does not run, and its files may be incomplete; start or destroy it",
                          sb->id);
         if (err.code != CAY_OK) {
                 cay_service_fail_job(s, &c->job, &err);
@@ -530,9 +530,8 @@ void cay_service_cleanup(struct cay_service *s, const struct cay_viewer *v,
         c->loop = s->loop;
         if (cay_service_check_ready(s, &err) == 0 && is_empty(filter))
                 cay_fail(&err, CAY_INVALID,
-                         "clean-up without a filter would remove everything; say what is meant by label, "
-                         "age, idle time, "
-                         "template, state or name");
+                         "cleanup without a filter would destroy everything; filter by label, age, idle "
+                         "time, template, state or name");
         else if (err.code == CAY_OK && choose(s, v, filter, c) < 0)
                 cay_fail(&err, CAY_INTERNAL, "no memory");
         if (err.code != CAY_OK || dry || c->count == 0) {

@@ -118,7 +118,7 @@ struct cay_sandbox *cay_table_get(struct cay_service *s, const struct cay_viewer
                 sb = cay_table_find_name(s, v->owner, id);
         if (sb != NULL && cay_table_may_see(v, sb))
                 return sb;
-        cay_fail(err, CAY_NOT_FOUND, "there is no sandbox '%.63s'", id);
+        cay_fail(err, CAY_NOT_FOUND, "sandbox '%.63s' does not exist", id);
         return NULL;
 }
 
@@ -168,11 +168,11 @@ static int parse_cursor(const char *text, uint64_t *ret_created, const char **re
 
         if (dash == NULL || dash == text || (size_t)(dash - text) >= sizeof(number) || dash[1] == '\0' ||
             strlen(dash + 1) > CAY_NAME_MAX)
-                return cay_fail(err, CAY_INVALID, "cursor: is not one that a list gave");
+                return cay_fail(err, CAY_INVALID, "cursor: not a cursor from a list");
         memcpy(number, text, (size_t)(dash - text));
         number[dash - text] = '\0';
         if (cay_parse_u64(number, ret_created) < 0)
-                return cay_fail(err, CAY_INVALID, "cursor: is not one that a list gave");
+                return cay_fail(err, CAY_INVALID, "cursor: not a cursor from a list");
         *ret_id = dash + 1;
         return 0;
 }

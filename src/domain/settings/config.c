@@ -261,12 +261,12 @@ static int check_regex(const struct cay_config_row *row, const char *where, cons
 
         if (strlen(value) > REGEX_MAX || !is_tame(value))
                 return cay_fail(err, CAY_INVALID,
-                                "%s: %s is too costly: at most %d bytes, no references back, few repeats",
+                                "%s: %s is too complex: at most %d bytes, no back references, few repeats",
                                 where, row->name, REGEX_MAX);
         r = regcomp(&re, value, REG_EXTENDED | REG_NOSUB);
         if (r != 0) {
                 regerror(r, &re, why, sizeof(why));
-                return cay_fail(err, CAY_INVALID, "%s: %s is no extended regular expression: %s", where,
+                return cay_fail(err, CAY_INVALID, "%s: %s is not an extended regular expression: %s", where,
                                 row->name, why);
         }
         regfree(&re);

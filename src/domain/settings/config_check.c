@@ -33,9 +33,8 @@ static int hosts_are_named(const struct cay_config *c, struct cay_error *err)
         if (is_loopback(c->host) || c->trusted_hosts.count > 0)
                 return 0;
         return cay_fail(err, CAY_INVALID,
-                        "%s: listening on %.60s lets others in: set trusted_hosts (SANDBOX_TRUSTED_HOSTS) to "
-                        "the names "
-                        "they may call this machine by, or listen on 127.0.0.1",
+                        "%s: listening on %.60s makes the daemon reachable for others: set trusted_hosts "
+                        "(SANDBOX_TRUSTED_HOSTS) to the host names they may use, or listen on 127.0.0.1",
                         where(c, CAY_CONFIG_KEY_host), c->host);
 }
 
@@ -71,7 +70,7 @@ static int hosts_are_hosts(const struct cay_config *c, struct cay_error *err)
                                         where(c, CAY_CONFIG_KEY_trusted_hosts));
                 if (!is_host(host))
                         return cay_fail(err, CAY_INVALID,
-                                        "%s: trusted_hosts: '%.60s' is no host name (no scheme, no path)",
+                                        "%s: trusted_hosts: '%.60s' is not a host name (no scheme, no path)",
                                         where(c, CAY_CONFIG_KEY_trusted_hosts), host);
         }
         return 0;
@@ -87,11 +86,10 @@ static int domains_are_domains(const struct cay_config *c, struct cay_error *err
                 const char *domain = c->proxy_domains.items[i];
 
                 if (!is_host(domain) || domain[0] == '.' || strpbrk(domain, ":[]ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
-                        return cay_fail(
-                                err, CAY_INVALID,
-                                "%s: proxy_domains: '%.60s' is no domain (small letters, no dot in front, no "
-                                "port)",
-                                where(c, CAY_CONFIG_KEY_proxy_domains), domain);
+                        return cay_fail(err, CAY_INVALID,
+                                        "%s: proxy_domains: '%.60s' is not a domain (lower case, no leading "
+                                        "dot, no port)",
+                                        where(c, CAY_CONFIG_KEY_proxy_domains), domain);
         }
         return 0;
 }
@@ -104,9 +102,8 @@ static int origins_are_origins(const struct cay_config *c, struct cay_error *err
 
                 if (!host || !web || !is_host(host + 3))
                         return cay_fail(err, CAY_INVALID,
-                                        "%s: allow_origins: '%.60s' is no origin (like https://example.com, "
-                                        "without a path; "
-                                        "'*' is never allowed)",
+                                        "%s: allow_origins: '%.60s' is not an origin (like "
+                                        "https://example.com, without a path; '*' is never allowed)",
                                         where(c, CAY_CONFIG_KEY_allow_origins), origin);
         }
         return 0;

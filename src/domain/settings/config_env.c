@@ -101,7 +101,7 @@ static int set_path(struct cay_config *c, enum cay_config_key key, const char *w
         if (value[0] == '/' || value[0] == '\0')
                 return cay_config_set(c, key, CAY_CONFIG_FLAG, where, value, err);
         if (!getcwd(here, sizeof(here)))
-                return cay_fail_sys(err, CAY_INVALID, -errno, "%s: find out where '%.80s' is", where, value);
+                return cay_fail_sys(err, CAY_INVALID, -errno, "%s: find '%.80s'", where, value);
         if (snprintf(path, sizeof(path), "%s/%s", here, value) >= PATH_MAX)
                 return cay_fail(err, CAY_INVALID, "%s: the path is too long", where);
         return cay_config_set(c, key, CAY_CONFIG_FLAG, where, path, err);
@@ -119,8 +119,8 @@ static int read_flag(struct cay_config *c, int argc, char **argv, int *i, struct
         snprintf(where, sizeof(where), "--%.*s", (int)(len < NAME_LONGEST ? len : NAME_LONGEST), name);
         if (cay_config_rows[key].flags & CAY_CONFIG_SECRET)
                 return cay_fail(err, CAY_INVALID,
-                                "%s: a secret has no place in a command line, which everybody on this "
-                                "machine can read: use the variable or the file",
+                                "%s: everybody on this machine can read a command line, so a secret must not "
+                                "be in it; use the variable or the file",
                                 where);
         value = equals ? equals + 1 : *i + 1 < argc ? argv[*i + 1] : NULL;
         if (cay_config_rows[key].kind == CAY_CONFIG_BOOL && !equals)

@@ -107,7 +107,7 @@ static int set_key(struct file *f, int key, const char *value, struct cay_error 
         if (key == CAY_CONFIG_KEY_config && !f->handed)
                 return cay_fail(err, CAY_INVALID, "%s: a file can't name another file", f->where);
         if (f->seen[key] > 0)
-                return cay_fail(err, CAY_INVALID, "%s: %s was set in line %u already", f->where,
+                return cay_fail(err, CAY_INVALID, "%s: %s is already set in line %u", f->where,
                                 cay_config_rows[key].name, f->seen[key]);
         f->seen[key] = f->line;
         if (f->handed)

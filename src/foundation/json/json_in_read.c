@@ -262,7 +262,7 @@ static int read_members(struct reading *r, const struct cay_field *fields, json_
                 size_t before = enter(r, name);
 
                 if (!field)
-                        return cay_fail(r->err, CAY_INVALID, "%s: there is no such field", r->path);
+                        return cay_fail(r->err, CAY_INVALID, "%s: unknown field", r->path);
                 if (!json_is_null(json_object_iter_value(it))) { /* null: not given */
                         if (read_field(r, field, json_object_iter_value(it), args) < 0)
                                 return -1;

@@ -132,7 +132,7 @@ def test_life(d):
     assert cay(d, "cleanup", "--label", "team=a", "--dry-run").strip() == box
     other = cay(d, "create").strip()
     assert cay(d, "rm", "one", "nobody", other, expect=125).split() == [box, other]
-    assert "there is no sandbox 'nobody'" in d.said and "cay ls" in d.said, d.said
+    assert "sandbox 'nobody' does not exist" in d.said and "cay ls" in d.said, d.said
     assert cay_json(d, "ls")["sandboxes"] == []
 
 
@@ -459,14 +459,14 @@ def test_copy_out_is_bounded(d):
         done = subprocess.run([CAY, "cp", "--max-bytes", "1m", f"{box}:d", "-"], env=environment(d), capture_output=True, timeout=PATIENCE_S)
         assert done.returncode != 0 and len(done.stdout) <= 1 << 20, (done.returncode, len(done.stdout))
         done = subprocess.run([CAY, "cp", "--max-bytes", "much", f"{box}:d", folder], env=environment(d), capture_output=True, text=True, timeout=PATIENCE_S)
-        assert done.returncode != 0 and "no size" in done.stderr, done
+        assert done.returncode != 0 and "not a size" in done.stderr, done
         subprocess.run([CAY, "cp", "-q", "--max-bytes", "0", f"{box}:d", folder], env=environment(d), check=True, timeout=PATIENCE_S)
         assert len(os.listdir(os.path.join(folder, "d"))) == 3
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
 def test_input_sent_again(d):
-    """A piece that has had no answer is sent again with its place, so that it is applied once; a daemon that knows no places gets none."""
+    """A piece that has had no answer is sent again with its place, so that it is applied once."""
     with daemon_by_hand() as (folder, listener):
         p = subprocess.Popen([CAY, "exec", "--data", folder, "box", "cat"], stdin=subprocess.PIPE, env=environment(d))
         with listener.accept()[0] as stream:
@@ -480,20 +480,6 @@ def test_input_sent_again(d):
             for reply in (None, None, b"200 OK"):
                 take_input(listener, (b"de", False), reply, offset=3)
             take_input(listener, (b"", True), b"200 OK", offset=5)
-            stream.sendall(ENDED)
-        assert p.wait(PATIENCE_S) == 4
-        p = subprocess.Popen([CAY, "exec", "--data", folder, "box", "cat"], stdin=subprocess.PIPE, env=environment(d))
-        with listener.accept()[0] as stream:
-            whole_request(stream)
-            begin_events(stream, STARTED)
-            p.stdin.write(b"abc")
-            p.stdin.close()
-            take_input(listener, (b"abc", False), b"400 Bad Request", offset=0, body=b'{"error":{"message":"offset: there is no such field"}}')
-            with listener.accept()[0] as c:
-                head, body = raw_request(c)
-                assert b"offset" not in head and body == b"abc", (head, body)
-                answer(c, b"200 OK", fields=b"Connection: close\r\n")
-            take_input(listener, (b"", True), b"200 OK")
             stream.sendall(ENDED)
         assert p.wait(PATIENCE_S) == 4
 
@@ -639,7 +625,7 @@ def test_cp(d):
     cay(d, "cp", "-", f"{box}:/tmp/unpacked", input=archive)
     assert cay(d, "exec", box, "cat", "/tmp/unpacked/run") == "#!/bin/sh\n"
     for words, told in ((("cp", f"{box}:/nothing", here), "/nothing"), (("cp", os.path.join(here, "nothing"), f"{box}:/tmp"), "nothing"),
-                        (("cp", tree, "nobody:/tmp"), "no sandbox"), (("cp", f"{box}:/tmp/tree", "/nowhere/at/all"), "/nowhere/at"),
+                        (("cp", tree, "nobody:/tmp"), "does not exist"), (("cp", f"{box}:/tmp/tree", "/nowhere/at/all"), "/nowhere/at"),
                         (("cp", tree, f"{box}:/tmp/tree/a"), "not a folder")):
         cay(d, *words, expect=125)
         assert told in d.said, (words, d.said)
@@ -871,7 +857,7 @@ def test_templates(_):
         assert re.search(r"^confirmation +yes$", cay(d, "template", "risky"), re.M)
         for words in (("template", "nope"), ("create", "nope")):
             cay(d, *words, expect=125)
-            assert f"cay {words[0]}: no template 'nope'; `cay template` lists them" in d.said, d.said
+            assert d.said.startswith(f"cay {words[0]}: ") and "'nope' does not exist; `cay template` lists them" in d.said, d.said
         assert cay(d, "completion", "templates").split() == ["risky", "away"]
 
 

@@ -143,7 +143,7 @@ def test_request_that_ends_fronts():
         said = [line for line in d.log().splitlines() if "GET /api/templates/host of 127.0.0.1" in line]
         assert len(said) == 2 and "refused for a while" in said[1], said
         refused = d.ask("GET", "/api/templates/host")
-        assert refused.status == 503 and "ended the daemon's front twice" in refused.json["error"]["message"], refused
+        assert refused.status == 503 and "crashed the daemon's front twice" in refused.json["error"]["message"], refused
         assert refused.headers["X-Request-Id"] == refused.json["error"]["request_id"], refused.headers
         d.must(200, "GET", "/api/templates")
         d.must(200, "GET", "/api/templates/host", token=None, unix=True)

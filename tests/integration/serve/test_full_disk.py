@@ -235,7 +235,7 @@ def test_stop_says_kept_only_if_it_is(d, disk):
             d.start()
         s = d.must(200, "GET", f"/api/sandboxes/{box}")
         assert (s["status"], s["cause"], s["kept"]) == ("error", "disk", False) and "not known" in s["cause_text"], s
-        assert "may not be whole" in change(d, box, "stop", 409)["error"]["message"]
+        assert "may be incomplete" in change(d, box, "stop", 409)["error"]["message"]
         assert d.must(200, "GET", f"/api/sandboxes/{box}")["kept"] is False
         if not again:
             os.rename(aside, image)

@@ -244,7 +244,7 @@ def as_the_only_engine():
         assert engine(d, "process")["default"]
         assert "cay-warden" not in [comm for _, comm in children(d.process.pid)]
         assert d.must(201, "POST", "/api/sandboxes", {})["engine"] == "process"
-        is_refused(d.ask("POST", "/api/sandboxes", {"engine": "auto"}), "auto", "without isolation")
+        is_refused(d.ask("POST", "/api/sandboxes", {"engine": "auto"}), "auto", "with isolation")
         is_refused(d.ask("POST", "/api/sandboxes", {"engine": "native"}), "native")
         inits = [p for p, _ in children(d.child("cay-process"))]
         assert inits

@@ -294,7 +294,7 @@ def test_start_with_an_error():
     with Registry("containers:\n  a: {host: true}\n  a: {host: true}\n") as r:
         assert "registry.yaml:3:3: 'a' stands in line 2 already; keep one of them" in refuses_to_start(r.path)
         assert "No such file" in refuses_to_start(os.path.join(r.folder, "none.yaml"))
-        assert "is no file" in refuses_to_start(r.folder)
+        assert "not a regular file" in refuses_to_start(r.folder)
 
 
 def kill_front(d):

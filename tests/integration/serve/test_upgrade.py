@@ -147,14 +147,14 @@ def test_refused(d, place):
 
     for name in ("cay-warden", "cay"):
         os.rename(f"{place}/{name}", f"{place}/away")
-        refuse("is not there")
+        refuse("is missing")
         with open(f"{place}/{name}", "w", encoding="utf-8") as f:
             f.write("#!/bin/sh\nexit 0\n")
         os.chmod(f"{place}/{name}", 0o755)
-        refuse("cannot go on")
+        refuse("cannot take over")
         os.rename(f"{place}/away", f"{place}/{name}")
     os.rename(f"{place}/cay-init", f"{place}/away")
-    refuse("cannot go on")
+    refuse("cannot take over")
     os.rename(f"{place}/away", f"{place}/cay-init")
     upgrade(d, place)
     assert d.run(box, ["echo", "on"])["stdout"] == "on\n"

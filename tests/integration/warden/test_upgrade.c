@@ -182,24 +182,24 @@ static void test_refused(void **state)
         snprintf(path, sizeof(path), "%s/cay-warden", rig_folder());
         snprintf(away, sizeof(away), "%s.away", path);
         assert_int_equal(rename(path, away), 0);
-        must_refuse(keeper, WIRE_KEEPER_CHECK, "is not there");
-        must_refuse(keeper, WIRE_KEEPER_UPGRADE, "is not there");
+        must_refuse(keeper, WIRE_KEEPER_CHECK, "is missing");
+        must_refuse(keeper, WIRE_KEEPER_UPGRADE, "is missing");
         /* a program of another kind */
         fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
         assert_true(write(fd, "#!/bin/sh\nexit 0\n", 17) == 17);
         close(fd);
-        must_refuse(keeper, WIRE_KEEPER_CHECK, "cannot go on");
-        must_refuse(keeper, WIRE_KEEPER_UPGRADE, "cannot go on");
+        must_refuse(keeper, WIRE_KEEPER_CHECK, "cannot take over");
+        must_refuse(keeper, WIRE_KEEPER_UPGRADE, "cannot take over");
         /* one that does not run at all */
         fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
         assert_true(write(fd, "\177ELF nonsense", 13) == 13);
         close(fd);
-        must_refuse(keeper, WIRE_KEEPER_UPGRADE, "cannot go on");
+        must_refuse(keeper, WIRE_KEEPER_UPGRADE, "cannot take over");
         assert_int_equal(rename(away, path), 0);
         /* without its cay-init */
         snprintf(path, sizeof(path), "%s/cay-init", rig_folder());
         assert_int_equal(rename(path, away), 0);
-        must_refuse(keeper, WIRE_KEEPER_UPGRADE, "cannot go on");
+        must_refuse(keeper, WIRE_KEEPER_UPGRADE, "cannot take over");
         assert_int_equal(rename(away, path), 0);
 
         assert_int_equal(program_of(rig.pid), program);

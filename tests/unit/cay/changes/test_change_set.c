@@ -137,13 +137,13 @@ static void names_that_leave_the_folder_are_refused(void **state)
                 int n = snprintf(list, sizeof(list), "f:644:1:1:1:1%c%s", 0, names[i]);
 
                 set_file_of(names[i], "x", 1, 0644, NULL);
-                refused("no plain name");
+                refused("not a plain name");
                 set_link(names[i], "x");
-                refused("no plain name");
+                refused("not a plain name");
                 set_member(&(struct cay_tar_member){ .type = CAY_TAR_DIRECTORY, .name = names[i] });
-                refused("no plain name");
+                refused("not a plain name");
                 set_list(list, (size_t)n + 1);
-                refused("no plain name");
+                refused("not a plain name");
         }
         for (const char *c = why; *c; c++)
                 assert_true(*c >= ' ' && *c <= '~');
@@ -162,25 +162,25 @@ static void odd_members_are_refused(void **state)
         set_member(&(struct cay_tar_member){ .type = CAY_TAR_FILE, .name = "a", .kind = "opaque" });
         refused("unknown kind");
         set_member(&(struct cay_tar_member){ .type = CAY_TAR_FILE, .name = "a", .kind = CAY_CHANGE_REMOVED });
-        refused("a list that is none");
+        refused("an invalid list");
         set_member(&(struct cay_tar_member){
                 .type = CAY_TAR_FILE, .name = "a", .size = 3, .kind = CAY_CHANGE_REMOVED, .base = "?" });
         set_data("abc", 3);
-        refused("a list that is none");
+        refused("an invalid list");
         set_list(list, sizeof(list));
-        refused("a list that is none");
+        refused("an invalid list");
         set_list("f:644:1:1:1:1\0a", 15);
-        refused("a list that is cut");
+        refused("a truncated list");
         set_list("f:644:1:1:1:1", 14);
-        refused("a list that is cut");
+        refused("a truncated list");
         set_list("f:644:1:1:1\0a", 14);
-        refused("a record of the base");
+        refused("an invalid record of the original");
         set_list("\0a", 3);
-        refused("a record of the base");
+        refused("an invalid record of the original");
         set_file_of("a", "", 0, 0644, "f:1");
-        refused("a record of the base");
+        refused("an invalid record of the original");
         set_member(&(struct cay_tar_member){ .type = CAY_TAR_SYMLINK, .name = "a" });
-        refused("a link that leads nowhere");
+        refused("a link without a target");
         set_raw("not an archive, and longer than nothing", 30);
         set_raw(list, 2000);
         refused("no tar archive");
@@ -206,23 +206,23 @@ static void what_contradicts_itself_is_refused(void **state)
         refused("twice");
         set_file_of("a", "", 0, 0644, NULL);
         set_file_of("a/b", "", 0, 0644, NULL);
-        refused("inside what is no directory");
+        refused("inside something that is not a directory");
         set_link("a", "/etc");
         set_file_of("a/passwd", "", 0, 0644, NULL);
-        refused("inside what is no directory");
+        refused("inside something that is not a directory");
         set_removed_as("a", "d:755:1:1:1:1");
         set_file_of("a/b", "", 0, 0644, NULL);
-        refused("inside what is no directory");
+        refused("inside something that is not a directory");
         set_file_of("a", "", 0, 0644, "f:644:1:1:1:1");
         set_removed_as("a/b", "f:644:1:1:1:1");
-        refused("inside what was no directory");
+        refused("inside something that was not a directory");
         set_file_of("a", "", 0, 0644, NULL); /* also further down */
         set_file_of("a/b/c", "", 0, 0644, NULL);
-        refused("inside what is no directory");
+        refused("inside something that is not a directory");
         set_member(
                 &(struct cay_tar_member){ .type = CAY_TAR_DIRECTORY, .name = "a", .base = "f:644:1:1:1:1" });
         set_file_of("a/b/c", "", 0, 0644, "f:644:1:1:1:1");
-        refused("inside what was no directory");
+        refused("inside something that was not a directory");
         set_file_of("a", "", 0, 0644, "d:755:1:1:1:1"); /* a directory that became a file */
         set_removed_as("a/b", "f:644:1:1:1:1");
         cay_change_set_free(set_open());

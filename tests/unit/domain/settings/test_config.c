@@ -186,7 +186,7 @@ static void wrong_values_are_refused(void **state)
         refuses("engine", "\xff", "here: the value of engine is not UTF-8");
         refuses("token_secret", "hunter2", "here: token_secret has 7 bytes: it needs 8 to 255");
         refuses("allow_origin_regex", "(",
-                "here: allow_origin_regex is no extended regular expression: Unmatched ( or \\(");
+                "here: allow_origin_regex is not an extended regular expression: Unmatched ( or \\(");
         assert_int_equal(c.port, 8888); /* untouched */
 }
 
@@ -199,12 +199,13 @@ static void costly_expressions_are_refused(void **state)
 
         for (size_t i = 0; i < CAY_COUNT(bad); i++)
                 refuses("allow_origin_regex", bad[i],
-                        "here: allow_origin_regex is too costly: at most 512 bytes, no references back, few "
+                        "here: allow_origin_regex is too complex: at most 512 bytes, no back references, few "
                         "repeats");
         memset(big, 'a', 513);
         big[513] = '\0';
         refuses("allow_origin_regex", big,
-                "here: allow_origin_regex is too costly: at most 512 bytes, no references back, few repeats");
+                "here: allow_origin_regex is too complex: at most 512 bytes, no back references, few "
+                "repeats");
         sets("allow_origin_regex", "^[*+]+[]?+]*[^]++]{2}[[:alpha:]*]+(((a+)+)+)$");
         sets("allow_origin_regex", "^https://[a-z]{1,63}\\.x$");
 }

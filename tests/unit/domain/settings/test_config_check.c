@@ -33,8 +33,8 @@ static void check(const char *text, const char *part)
 
 static void off_loopback_needs_trusted_hosts(void **state)
 {
-        check("host = 0.0.0.0",
-              "f:1: listening on 0.0.0.0 lets others in: set trusted_hosts (SANDBOX_TRUSTED_HOSTS)");
+        check("host = 0.0.0.0", "f:1: listening on 0.0.0.0 makes the daemon reachable for others: set "
+                                "trusted_hosts (SANDBOX_TRUSTED_HOSTS)");
         check("host = ::", "trusted_hosts");
         check("host = example.com", "trusted_hosts");
         check("host = 127.0.0.1.example.com", "trusted_hosts");
@@ -44,8 +44,8 @@ static void off_loopback_needs_trusted_hosts(void **state)
         check("host = ::ffff:127.0.0.1", NULL);
         check("host = localhost", NULL);
         check("trusted_hosts = *", "name the hosts");
-        check("trusted_hosts = http://a", "is no host name");
-        check("trusted_hosts = a/b", "is no host name");
+        check("trusted_hosts = http://a", "is not a host name");
+        check("trusted_hosts = a/b", "is not a host name");
         check("trusted_hosts = .a.example, [::1], b:80", NULL);
 }
 
@@ -59,9 +59,9 @@ static void tls_needs_both(void **state)
 static void origins_are_narrow(void **state)
 {
         check("allow_origins = *", "'*' is never allowed");
-        check("allow_origins = https://a/", "is no origin");
-        check("allow_origins = null", "is no origin");
-        check("allow_origins = file://x", "is no origin");
+        check("allow_origins = https://a/", "is not an origin");
+        check("allow_origins = null", "is not an origin");
+        check("allow_origins = file://x", "is not an origin");
         check("allow_origins = https://a, http://localhost:3000", NULL);
         check("allow_origin_regex = https://a", "must start with ^");
         check("allow_origin_regex = ^https://a", "must start with ^");
@@ -72,10 +72,10 @@ static void domains_are_plain(void **state)
 {
         check("proxy_domains = localhost, box.example.org", NULL);
         check("proxy_domains =", NULL);
-        check("proxy_domains = .example.org", "is no domain");
-        check("proxy_domains = *", "is no domain");
-        check("proxy_domains = example.org:8888", "is no domain");
-        check("proxy_domains = Example.org", "is no domain");
+        check("proxy_domains = .example.org", "is not a domain");
+        check("proxy_domains = *", "is not a domain");
+        check("proxy_domains = example.org:8888", "is not a domain");
+        check("proxy_domains = Example.org", "is not a domain");
 }
 
 static void the_rest(void **state)

@@ -78,7 +78,7 @@ static void errors_name_the_line(void **state)
         refuses("prot = 3", "f:1: unknown key 'prot' (did you mean 'port'?)");
         refuses("trusted-host = a", "f:1: unknown key 'trusted-host' (did you mean 'trusted_hosts'?)");
         refuses("zzzzzzzzz = 3", "f:1: unknown key 'zzzzzzzzz' ('cay config' lists them)");
-        refuses("port = 1\nport = 2", "f:2: port was set in line 1 already");
+        refuses("port = 1\nport = 2", "f:2: port is already set in line 1");
         refuses("data = \"/x", "f:1: the closing \" is missing");
         refuses("data = \"/x\" y", "f:1: something follows the closing \"");
         refuses("data = \"/\\x\"", "f:1: \\ stands before \" or \\ only");

@@ -165,7 +165,7 @@ static void names_the_field(void **state)
         refuses("{\"name\":7}", "name", "name: must be a text, not a number");
         refuses("{\"name\":\"\"}", "name", "name: must not be empty");
         refuses("{\"name\":\"123456789\"}", "name", "name: 9 bytes are too many: at most 8");
-        refuses("{\"name\":\"n\",\"nmae\":1}", "nmae", "nmae: there is no such field");
+        refuses("{\"name\":\"n\",\"nmae\":1}", "nmae", "nmae: unknown field");
         refuses("{\"name\":\"n\",\"count\":6}", "count", "count: 6 is too big: at most 5");
         refuses("{\"name\":\"n\",\"count\":0}", "count", "count: 0 is too small: at least 1");
         refuses("{\"name\":\"n\",\"count\":-1}", "count", "count: -1 is negative");
@@ -193,8 +193,7 @@ static void names_the_field(void **state)
         refuses("{\"name\":\"n\",\"labels\":[]}", "labels",
                 "labels: must be an object whose values are texts, not a list");
         refuses("{\"name\":\"n\",\"limits\":[]}", "limits", "limits: must be an object, not a list");
-        refuses("{\"name\":\"n\",\"limits\":{\"mem\":1}}", "limits.mem",
-                "limits.mem: there is no such field");
+        refuses("{\"name\":\"n\",\"limits\":{\"mem\":1}}", "limits.mem", "limits.mem: unknown field");
         refuses("{\"name\":\"n\",\"parsed\":\"!\"}", "parsed", "parsed: no '!'");
 }
 
