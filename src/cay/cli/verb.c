@@ -343,10 +343,10 @@ int cay_verb_complain(const struct cay_verb_args *a, const struct cay_reach *r, 
         struct cay_error told = *err;
         size_t len = strlen(r->field);
 
-        put_words(told.msg, sizeof(told.msg));
-        if (len > 0 && r->status != 0 && strncmp(told.msg, r->field, len) == 0 && told.msg[len] == ':' &&
+        if (len > 0 && r->status != 0 && strncmp(err->msg, r->field, len) == 0 && err->msg[len] == ':' &&
             find_name(a, r->field, name) != NULL)
                 snprintf(told.msg, sizeof(told.msg), "%s%.200s", name, err->msg + len);
+        put_words(told.msg, sizeof(told.msg));
         return cay_reach_complain(r, a->verb->name, &told);
 }
 
