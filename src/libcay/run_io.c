@@ -2,10 +2,10 @@
 /*
  * A run's streams: output to the caller with back-pressure, input to the command.
  *
- * Theory of operation. Output that the caller takes at once is acknowledged at once. What it does not take is held in a ring per
+ * Theory of operation. Output that the caller takes at once is acknowledged at once. What it does not take is held in a buffer per
  * stream and acknowledged when it is taken, so that the box link's window stops the command; one stalled stream does not
  * stop the other. When time is up the rest is drained: acknowledged on arrival, so that init can send what it still has and
- * then the END, whose place is behind it; the ring has room for that (a window, what init's pipes hold, and more).
+ * then the END, whose place is behind it; the buffer has room for that (a window, what init's pipes hold, and more).
  * The output limit is counted again here, for an init that does not.
  */
 #include <errno.h>
@@ -35,12 +35,13 @@ static size_t hand_out(struct cay_run *run, enum cay_stream stream, const void *
 static void hold(struct cay_run *run, enum cay_stream stream, const uint8_t *bytes, size_t len)
 {
         struct cay_run_stream *s = stream_of(run, stream);
-        size_t kept = 0;
+        size_t kept;
 
-        if (s->held.ring == NULL && cay_output_init(&s->held, CAY_RUN_HELD_MAX) == 0)
-                cay_output_watch(&s->held, &s->reader, 0, true);
-        if (s->held.ring != NULL)
-                kept = cay_output_put(&s->held, stream, bytes, len);
+        if (s->held.max == 0)
+                cay_buf_init(&s->held, CAY_RUN_HELD_MAX);
+        kept = len < cay_buf_left(&s->held) ? len : cay_buf_left(&s->held);
+        if (cay_buf_put(&s->held, bytes, kept) < 0)
+                kept = 0;
         run->result.cut_bytes += len - kept; /* no memory, or a box that floods while its time is up */
         if (run->draining) {
                 cay_box_channel_ack(&run->exec, stream, len);
@@ -53,7 +54,7 @@ static void hold(struct cay_run *run, enum cay_stream stream, const uint8_t *byt
 
 static bool has_held(const struct cay_run_stream *s)
 {
-        return s->held.ring != NULL && s->reader.at < s->held.end;
+        return s->held.len > 0;
 }
 
 /* How much of the next len bytes is within the limit; notes when it is not all. */
@@ -92,19 +93,14 @@ void cay_run_continue(struct cay_run *run, int stream)
 {
         enum cay_stream which = stream == 2 ? CAY_STREAM_ERR : CAY_STREAM_OUT;
         struct cay_run_stream *s = stream_of(run, which);
-        const uint8_t *bytes;
-        uint64_t missed;
-        unsigned tag;
-        size_t len;
 
-        while (s->held.ring != NULL &&
-               (len = cay_output_peek(&s->held, &s->reader, &tag, &bytes, &missed)) > 0) {
-                size_t taken = hand_out(run, which, bytes, len);
+        while (has_held(s)) {
+                size_t len = s->held.len, taken = hand_out(run, which, cay_buf_data(&s->held), len);
                 size_t ack = taken < s->unacked ? taken : s->unacked;
 
                 if (run->drop_output)
                         break; /* the caller has ended the run in there */
-                cay_output_consume(&s->reader, taken);
+                cay_buf_drop(&s->held, taken);
                 s->unacked -= ack;
                 if (ack > 0)
                         cay_box_channel_ack(&run->exec, which, ack);
@@ -137,10 +133,8 @@ void cay_run_drop_output(struct cay_run *run)
         for (unsigned i = 0; i < CAY_COUNT(run->streams); i++) {
                 struct cay_run_stream *s = &run->streams[i];
 
-                if (has_held(s)) {
-                        run->result.cut_bytes += s->held.end - s->reader.at;
-                        s->reader.at = s->held.end;
-                }
+                run->result.cut_bytes += s->held.len;
+                cay_buf_clear(&s->held);
         }
         acknowledge_all(run);
 }
@@ -236,5 +230,5 @@ void cay_run_io_done(struct cay_run *run)
         run->input.fd = -1;
         free(cay_take(run->input.rest));
         for (unsigned i = 0; i < CAY_COUNT(run->streams); i++)
-                cay_output_done(&run->streams[i].held);
+                cay_buf_done(&run->streams[i].held);
 }

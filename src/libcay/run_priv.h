@@ -5,7 +5,7 @@
 #include "links/box/box_client.h"
 #include "links/box/box_client_end.h"
 #include "links/box/box_client_user.h"
-#include "domain/model/output.h"
+#include "foundation/base/buf.h"
 #include "domain/model/user.h"
 #include "engines/helper_client/link.h"
 #include "libcay/run.h"
@@ -35,10 +35,9 @@ struct cay_run_shell {
         bool busy;
 };
 
-struct cay_run_stream {         /* output that on_output has not taken */
-        struct cay_output held; /* ring == NULL until something is held */
-        struct cay_output_watcher reader;
-        size_t unacked; /* of what is held, the part the box may not refill yet */
+struct cay_run_stream {
+        struct cay_buf held; /* output that on_output has not taken; max is 0 until something is held */
+        size_t unacked;      /* of what is held, the part the box may not refill yet */
 };
 
 struct cay_run_input {

@@ -165,23 +165,7 @@ static struct cay_left *find_busy(struct cay_service *s, const char *id)
 
 static int check(struct cay_service *s, const struct cay_sandbox_new *w, struct cay_error *err)
 {
-        const struct cay_sandbox *other;
-
-        if (w->owner == NULL || w->owner[0] == '\0' || strlen(w->owner) > CAY_NAME_MAX)
-                return cay_fail(err, CAY_INVALID, "owner: 1 to %u bytes", CAY_NAME_MAX);
-        if (w->name != NULL && w->name[0] != '\0') {
-                if (!cay_id_is_valid(w->name))
-                        return cay_fail(
-                                err, CAY_INVALID,
-                                "name: 1 to %u characters a-z, 0-9 or '-'; must not begin or end with '-'",
-                                CAY_NAME_MAX);
-                other = cay_table_find_name(s, w->owner, w->name);
-                if (other != NULL)
-                        return cay_fail(err, CAY_EXISTS,
-                                        "name: '%s' is in use by their sandbox %s; choose another", w->name,
-                                        other->id);
-        }
-        return cay_limits_check(&w->limits, err);
+        return cay_sandbox_check_names(s, w, err) < 0 ? -1 : cay_limits_check(&w->limits, err);
 }
 
 static int fill(struct cay_sandbox *sb, const struct cay_left *l, const struct cay_sandbox_new *w,

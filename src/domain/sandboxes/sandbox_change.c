@@ -172,14 +172,27 @@ static void on_frozen(struct cay_async *e, const struct cay_error *err)
         cay_async_commit(next, b);
 }
 
+static void ask_freezer(struct cay_sandbox *sb, enum cay_sandbox_event event, struct cay_service_call *c)
+{
+        struct cay_async *e;
+        struct cay_engine *engine;
+        struct cay_job *job;
+
+        cay_sandbox_begin(sb, event, c);
+        cay_sandbox_use(sb);
+        e = cay_async_new(sb->service, sb, NULL, on_frozen);
+        engine = cay_async_ask(e, CAY_SERVICE_ENGINE_MS, &job);
+        if (engine != NULL && event == CAY_SANDBOX_EVENT_PAUSE)
+                engine->ops->freeze(engine, e->box.id, job);
+        else if (engine != NULL)
+                engine->ops->thaw(engine, e->box.id, job);
+}
+
 void cay_service_pause(struct cay_service *s, const struct cay_viewer *v, const char *id,
                        struct cay_service_call *c)
 {
         struct cay_error err = { 0 };
         struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
-        struct cay_engine *engine;
-        struct cay_async *e;
-        struct cay_job *job;
 
         if (sb == NULL || cay_sandbox_check_usable(sb, &err) < 0) {
                 fail_call(s, c, &err);
@@ -190,12 +203,7 @@ void cay_service_pause(struct cay_service *s, const struct cay_viewer *v, const 
                 fail_call(s, c, &err);
                 return;
         }
-        cay_sandbox_begin(sb, CAY_SANDBOX_EVENT_PAUSE, c);
-        cay_sandbox_use(sb);
-        e = cay_async_new(s, sb, NULL, on_frozen);
-        engine = cay_async_ask(e, CAY_SERVICE_ENGINE_MS, &job);
-        if (engine != NULL)
-                engine->ops->freeze(engine, e->box.id, job);
+        ask_freezer(sb, CAY_SANDBOX_EVENT_PAUSE, c);
 }
 
 void cay_service_resume(struct cay_service *s, const struct cay_viewer *v, const char *id,
@@ -203,9 +211,6 @@ void cay_service_resume(struct cay_service *s, const struct cay_viewer *v, const
 {
         struct cay_error err = { 0 };
         struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
-        struct cay_engine *engine;
-        struct cay_async *e;
-        struct cay_job *job;
 
         if (sb != NULL && cay_sandbox_check_engine(sb, &err) == 0 && cay_sandbox_check_free(sb, &err) == 0 &&
             cay_sandbox_state(sb) != CAY_STATE_PAUSED)
@@ -215,12 +220,7 @@ void cay_service_resume(struct cay_service *s, const struct cay_viewer *v, const
                 fail_call(s, c, &err);
                 return;
         }
-        cay_sandbox_begin(sb, CAY_SANDBOX_EVENT_RESUME, c);
-        cay_sandbox_use(sb);
-        e = cay_async_new(s, sb, NULL, on_frozen);
-        engine = cay_async_ask(e, CAY_SERVICE_ENGINE_MS, &job);
-        if (engine != NULL)
-                engine->ops->thaw(engine, e->box.id, job);
+        ask_freezer(sb, CAY_SANDBOX_EVENT_RESUME, c);
 }
 
 /* extend */

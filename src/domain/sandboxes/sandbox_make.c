@@ -134,12 +134,10 @@ static int check_disk(struct cay_service *s, struct cay_error *err)
         return 0;
 }
 
-static int check_new(struct cay_service *s, const struct cay_sandbox_new *w, struct cay_error *err)
+int cay_sandbox_check_names(struct cay_service *s, const struct cay_sandbox_new *w, struct cay_error *err)
 {
         const struct cay_sandbox *other;
 
-        if (cay_service_check_ready(s, err) < 0)
-                return -1;
         if (w->owner == NULL || w->owner[0] == '\0' || strlen(w->owner) > CAY_NAME_MAX)
                 return cay_fail(err, CAY_INVALID, "owner: 1 to %u bytes", CAY_NAME_MAX);
         if (w->name != NULL && w->name[0] != '\0') {
@@ -150,10 +148,16 @@ static int check_new(struct cay_service *s, const struct cay_sandbox_new *w, str
                                 CAY_NAME_MAX);
                 other = cay_table_find_name(s, w->owner, w->name);
                 if (other != NULL)
-                        return cay_fail(err, CAY_EXISTS,
-                                        "name: '%s' is in use by your sandbox %s; choose another", w->name,
-                                        other->id);
+                        return cay_fail(err, CAY_EXISTS, "name: '%s' is in use by sandbox %s; choose another",
+                                        w->name, other->id);
         }
+        return 0;
+}
+
+static int check_new(struct cay_service *s, const struct cay_sandbox_new *w, struct cay_error *err)
+{
+        if (cay_service_check_ready(s, err) < 0 || cay_sandbox_check_names(s, w, err) < 0)
+                return -1;
         if (w->template_name != NULL && strlen(w->template_name) > 4096)
                 return cay_fail(err, CAY_INVALID, "template: at most 4,096 bytes");
         if (w->workspace_path != NULL && strlen(w->workspace_path) > 4096)

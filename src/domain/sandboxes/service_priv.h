@@ -435,6 +435,9 @@ void cay_sandbox_answer(struct cay_service *s, struct cay_service_call **calls, 
 void cay_sandbox_store_again(struct cay_sandbox *sb); /* stores the record; a failure leaves it dirty */
 void cay_sandbox_empty(struct cay_sandbox *sb, const struct cay_error *why); /* closes link and channels */
 void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret);
+/* sandbox_make.c: owner and name are valid, and the name is free */
+int cay_sandbox_check_names(struct cay_service *s, const struct cay_sandbox_new *w, struct cay_error *err);
+
 /* sandbox_extras.c: networks, ports, volumes */
 int cay_sandbox_read_extras(struct cay_sandbox *sb, enum cay_network network,
                             const struct cay_field_texts *ports, const struct cay_field_texts *volumes,

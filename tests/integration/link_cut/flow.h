@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command in the box whose output goes through a ring, with a strict reader that checks every byte and one that sleeps. */
+/* A command in the box whose output goes through buffers to a reader that checks every byte. */
 #pragma once
 
-#include "domain/model/output.h"
+#include "foundation/base/buf.h"
 #include "integration/link_cut/box_side.h"
 #include "integration/link_cut/growth.h"
 #include "integration/link_cut/rig.h"
 
-#define RING_BYTES (2u * CAY_BOX_WINDOW) /* all that may come before something is acknowledged */
-
 extern struct rig rig; /* the test's one box */
 
-/* One command, its output in a ring, and the two that watch it. */
+/* One command and its output. */
 struct flow {
         struct cay_box_channel ch;
-        struct cay_output output;
-        struct cay_output_watcher reader;  /* strict: hashes everything */
-        struct cay_output_watcher sleeper; /* stalled: reads when all is over */
+        struct cay_buf held[CAY_STREAM_COUNT]; /* received, not read */
         struct link_cut_check out, err;
         uint64_t received, came[CAY_STREAM_COUNT];
         uint64_t drop_at;       /* the front drops the stream inside on_data, when so much has come */
@@ -34,7 +30,7 @@ void flow_begin_emit(struct flow *f, uint64_t out_bytes, uint64_t err_bytes);
 void flow_begin_processes(struct flow *f); /* the box's list of processes on stdout */
 void flow_end(struct flow *f);
 void flow_feed(struct flow *f);   /* as much of to_send as IN takes; goes on by itself */
-void flow_read(struct flow *f);   /* the strict reader takes and acknowledges what there is */
+void flow_read(struct flow *f);   /* the reader takes and acknowledges what there is */
 void flow_finish(struct flow *f); /* to its end, mending the link whenever there is none */
 /* To its end through n cuts of every kind, spread over so many bytes of output; g may be NULL. */
 void flow_run(struct flow *f, unsigned n, uint64_t bytes, struct growth *g);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The real box link of a real box, cut again and again while it is in use: no byte is lost, doubled or changed either way,
- * no process grows, a watcher that does not read holds up nobody. As root; the box is the native engine's.
+ * no process grows. As root; the box is the native engine's.
  *
  * Cuts are made by the number of bytes that have come, at places that a seeded row spreads, so that a failure can be had
  * again. Between two of them at least one DATA frame goes through whole: a link that is lost more often than that makes no
@@ -26,39 +26,6 @@
 #define SEED 20u /* of where the cuts are */
 #define CUTS 100u
 #define IN_CUTS 40u
-
-/* A stalled watcher is told what it has missed, and gets the rest: the end of both streams, as they were sent. */
-static void assert_sleeper(struct flow *f)
-{
-        struct cay_output_watcher counter;
-        uint64_t left[CAY_STREAM_COUNT] = { 0 }, missed, told = 0;
-        struct link_cut_check checks[CAY_STREAM_COUNT];
-        const uint8_t *bytes;
-        unsigned stream;
-        size_t len;
-
-        cay_output_watch(&f->output, &counter, f->output.oldest, false);
-        while ((len = cay_output_peek(&f->output, &counter, &stream, &bytes, &missed)) > 0) {
-                left[stream] += len;
-                cay_output_consume(&counter, len);
-        }
-        cay_output_unwatch(&f->output, &counter);
-        checks[CAY_STREAM_OUT] = link_cut_check_from(LINK_CUT_SEED_OUT, f->out.bytes - left[CAY_STREAM_OUT]);
-        checks[CAY_STREAM_ERR] = link_cut_check_from(LINK_CUT_SEED_ERR, f->err.bytes - left[CAY_STREAM_ERR]);
-        assert_int_equal(f->sleeper.at, 0);
-        while ((len = cay_output_peek(&f->output, &f->sleeper, &stream, &bytes, &missed)) > 0) {
-                assert_true(told == 0 || missed == 0);
-                told += missed;
-                link_cut_check_feed(&checks[stream], bytes, len);
-                cay_output_consume(&f->sleeper, len);
-        }
-        assert_int_equal(told, f->received - RING_BYTES);
-        assert_true(cay_output_is_read(&f->output, &f->sleeper));
-        assert_stream(&checks[CAY_STREAM_OUT], "the rest of stdout", f->out.bytes - left[CAY_STREAM_OUT],
-                      left[CAY_STREAM_OUT]);
-        assert_stream(&checks[CAY_STREAM_ERR], "the rest of stderr", f->err.bytes - left[CAY_STREAM_ERR],
-                      left[CAY_STREAM_ERR]);
-}
 
 static int setup(void **state)
 {
@@ -97,7 +64,6 @@ static void output_survives_a_hundred_cuts(void **state)
         assert_int_equal(f.end.exec.out_bytes, OUT_BYTES);
         assert_int_equal(f.end.exec.err_bytes, ERR_BYTES);
         assert_int_equal(f.end.exec.cut_bytes, 0);
-        assert_sleeper(&f);
         print_message("%u links lost\n", rig.cuts);
 
         /* The CLOSE may be lost too: it is said again, and then init has forgotten the channel. */
@@ -156,7 +122,7 @@ static void a_strict_watcher_that_stalls_stops_the_command(void **state)
         }
         rig_settle(&rig);
         assert_int_equal(f.came[CAY_STREAM_OUT], CAY_BOX_WINDOW);
-        assert_true(f.received <= RING_BYTES);
+        assert_true(f.received <= 2 * CAY_BOX_WINDOW);
         assert_false(f.ended);
         flow_run(&f, 3, 10400000, NULL);
         assert_exited(&f, 0);
@@ -182,22 +148,13 @@ static void greet_anew(void)
 /* The box's own list of processes: true if one of channel `number` runs `word`. */
 static bool is_running(uint32_t number, const char *word)
 {
-        static char text[RING_BYTES + 1];
         static struct flow f;
-        const uint8_t *bytes;
-        unsigned stream;
-        uint64_t missed;
-        size_t len;
         bool found = false;
 
         flow_begin_processes(&f);
         rig_wait(&rig, &f.ended);
         assert_int_equal(f.end.code, CAY_OK);
-        len = cay_output_peek(&f.output, &f.reader, &stream, &bytes, &missed);
-        if (len > 0)
-                memcpy(text, bytes, len);
-        text[len] = '\0';
-        for (char *line = text; line != NULL; line = strchr(line, '\n')) {
+        for (char *line = cay_buf_data(&f.held[CAY_STREAM_OUT]); line != NULL; line = strchr(line, '\n')) {
                 unsigned pid, parent, channel;
                 char state, command[1024];
 
