@@ -153,6 +153,15 @@ const struct cay_verb cay_verbs[] = {
                    "terminal, press Ctrl-] twice to leave.",
           .more = CAY_MORE_OUTPUT,
           .no_json = true },
+        { .name = "code",
+          .op = "context_run",
+          .words = "id code",
+          .hide = "stream",
+          .about = "Runs code in a context: an interpreter in the sandbox that keeps its variables. Prints "
+                   "what the\n"
+                   "code prints, then its results. --context is python (default), javascript, bash, or the "
+                   "name of\n"
+                   "a context that `cay context create` made." },
         { .name = "logs",
           .op = "exec_attach",
           .words = "id exec?",

@@ -4,11 +4,12 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import Daemon, wait_for  # noqa: E402
+from daemon import CAY, Daemon, wait_for  # noqa: E402
 
 
 def path(box, context=None, verb=None):
@@ -195,6 +196,23 @@ def test_hostile(d, box):
     connection.close()
     wait_for("the end of the run", lambda: not contexts(d, box)["python"]["busy"])
     assert only(run(d, box, "6"))["text"] == "6"
+
+
+def test_command_line(d, box):
+    def code(*words):
+        r = subprocess.run([CAY, "code", "--data", os.path.join(d.folder, "data"), box, *words], env=d.environment(), capture_output=True,
+                           text=True, timeout=120)
+        return r.returncode, r.stdout, r.stderr
+
+    assert code("x = 41") == (0, "", "")
+    assert code("print('hi'); x + 1") == (0, "hi\n42\n", "")
+    assert code("--context", "bash", "echo $((6 * 7)); echo no >&2") == (0, "42\n", "no\n")
+    status, out, errors = code("1 / 0")
+    assert (status, out) == (1, "") and errors.endswith("ZeroDivisionError: division by zero\n"), errors
+    status, out, errors = code("import time; time.sleep(600)", "--timeout", "200ms")
+    assert status == 1 and "cay code: the time of the run was over" in errors, errors
+    status, out, errors = code("--json", "x")
+    assert status == 0 and json.loads(out)["results"][0]["text"] == "41", out
 
 
 def test_front_death(d, box):
