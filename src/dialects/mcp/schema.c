@@ -84,9 +84,8 @@ static void put_sandbox(struct cay_json *j, const struct cay_mcp_tool *t)
         cay_json_begin_object(j);
         key_text(j, "type", "string");
         key_text(j, "description",
-                 t->flags & CAY_TOOL_MAY_MAKE
-                         ? "Where to run; left out: a fresh one that is destroyed after it."
-                         : "Id or name.");
+                 t->flags & CAY_TOOL_MAY_MAKE ? "Left out: a fresh one, destroyed afterwards."
+                                              : "Id or name.");
         cay_json_end_object(j);
 }
 

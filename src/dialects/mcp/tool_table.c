@@ -19,9 +19,8 @@ static const struct cay_field own_limit = { .name = "", .kind = CAY_FIELD_U64, .
         }
 #define WAIT                                                                                                 \
         {                                                                                                    \
-                "wait_s", NULL,                                                                              \
-                        "Seconds to wait for its end, default 45; then it goes on and exec_poll waits.",     \
-                        &own_wait, false, NULL                                                               \
+                "wait_s", NULL, "Seconds to wait; default 45. Then it goes on: exec_poll.", &own_wait,       \
+                        false, NULL                                                                          \
         }
 #define CONFIRM                                                                                              \
         {                                                                                                    \
@@ -217,8 +216,7 @@ const struct cay_mcp_tool cay_mcp_own_tools[] = {
           "sandbox_id status" },
         { "run_code", "Run code",
           "Runs a program; returns stdout, stderr, exit_code and images that it saves into the workspace. "
-          "Each call is a "
-          "new process: variables and imports are not kept, files are, in a sandbox of yours.",
+          "Each call is a new process: files stay in a sandbox of yours, variables do not.",
           "code_run", IN | CAY_TOOL_MAY_MAKE | RUNS, code_params, cay_mcp_run_code, NULL },
         { "run_command", "Run a command",
           "Runs a shell line; returns stdout, stderr and exit_code. Long output is cut in the middle; what "

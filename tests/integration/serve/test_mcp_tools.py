@@ -344,7 +344,7 @@ READING = {"container_list", "exec_poll", "read_file", "search", "find", "list_f
            "network_log"}
 RUNNING = {"container_start", "container_exec", "run_code", "run_command"}
 REPEATABLE = {"container_stop", "delete_path", "sandbox_extend", "sandbox_destroy"}
-MAKING = {"port_url", "sandbox_create", "sandbox_extend"}
+MAKING = {"port_url", "sandbox_create", "sandbox_extend", "network_update"}
 
 
 def tokens(text):
@@ -399,6 +399,8 @@ def test_schemas(d):
     netted = d.must(201, "POST", "/api/sandboxes", {"allow": ["example.org"]}, token=d.make_token("--scope", "admin"))["sandbox_id"]
     assert call("network_get", sandbox_id=netted)["allow"] == ["example.org"]
     assert call("network_log", sandbox_id=netted, limit=5)["entries"] == []
+    assert "administrators" in s.bad("network_update", sandbox_id=netted, add_allow=["a.example"])["message"]  # who made it is one
+    left.discard("network_update")
     assert "limit" in s.bad("network_log", sandbox_id=netted, limit=0)["message"]
     call("sandbox_destroy", sandbox_id=netted)
     intent = call("intent_detect", message="Please run this:\n```python\nprint(1)\n```")
