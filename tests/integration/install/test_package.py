@@ -46,7 +46,8 @@ IN_PREFIX = [
     "share/cay/images/registry.yaml", "share/cay/images/sandbox/.dockerignore", "share/cay/images/sandbox/Dockerfile",
     "share/cay/images/sandbox/SYSTEM.md", "share/cay/images/sandbox/fetch-node", "share/cay/images/sandbox/install",
     "share/cay/images/sandbox/packages/README.md", "share/doc/cay/LICENSE", "share/doc/cay/README.md", "share/doc/cay/SECURITY.md",
-    *DOCS, "share/doc/cay/examples/run_once.c", "share/doc/cay/examples/threads.c", "share/man/man1/cay.1", "share/man/man3/libcay.3",
+    *DOCS, *(f"share/doc/cay/examples/agent/{name}" for name in ("README.md", "agent.py", "changes.py", "model.py", "tools.py")),
+    "share/doc/cay/examples/run_once.c", "share/doc/cay/examples/threads.c", "share/man/man1/cay.1", "share/man/man3/libcay.3",
     "share/zsh/site-functions/_cay",
 ]
 
