@@ -27,6 +27,7 @@
 
 #include "foundation/base/clock.h"
 #include "cay/cli/cli.h"
+#include "cay/cli/mcp_install.h"
 #include "cay/cli/mcp_memory.h"
 #include "cay/cli/reach.h"
 #include "cay/client/connect.h"
@@ -502,13 +503,19 @@ int cay_cmd_mcp(int argc, char **argv)
         struct mcp_args a = { 0 };
         struct cay_reach reach = { 0 };
         struct cay_error err = { 0 };
-        int rest = 0, r = cay_flags_parse(flags, argc, argv, &a, &rest, &err);
+        int rest = 0, r;
 
+        if (argc > 1 && strcmp(argv[1], "install") == 0)
+                return cay_mcp_install(argc - 1, argv + 1);
+        r = cay_flags_parse(flags, argc, argv, &a, &rest, &err);
         if (r > 0) {
-                printf("usage: cay mcp [options]\n\n"
+                printf("usage: cay mcp [options]\n"
+                       "       cay mcp install [options] [CLIENT...]\n\n"
                        "Serves MCP on standard input and output, for agents that start their servers "
                        "themselves. It uses the\n"
-                       "running daemon, or starts one that ends with it.\n\n");
+                       "running daemon, or starts one that ends with it. `cay mcp install` writes it into "
+                       "the "
+                       "configuration of agents.\n\n");
                 cay_flags_print(flags, stdout);
                 return 0;
         }
