@@ -155,7 +155,41 @@ def test_cay_run():
             assert cay_run(*words).returncode == 2, words
 
 
-TESTS = [test_current, test_types, test_suite, test_own, test_browser, test_adapters, test_cay_run]
+def test_action():
+    """The script of packaging/action, with the variables that a runner sets."""
+    with Daemon() as d, tempfile.TemporaryDirectory(prefix="cay-sdk-action-") as folder:
+        out = os.path.join(folder, "output")
+        work = os.path.join(folder, "work")
+        os.mkdir(work)
+        with open(os.path.join(work, "in"), "w", encoding="utf-8") as f:
+            f.write("given\n")
+        key = d.must(201, "POST", "/api/keys", {"owner": "action", "label": "x"}, token=False, unix=True)["key"]
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("CAY_")}
+
+        def act(**inputs):
+            return subprocess.run([os.path.join(SOURCE, "packaging/action/run")], capture_output=True, text=True, timeout=NODE_S, cwd=work,
+                                  env={**clean, "CAY_SDK_OUT": OUT, "GITHUB_OUTPUT": out, "INPUT_URL": f"http://127.0.0.1:{d.port}", "CAY_API_KEY": key, **inputs})
+
+        done = act(INPUT_RUN="cat in; echo made >made; exit 3", INPUT_WRITE_BACK="true", INPUT_MEMORY="128m", INPUT_TIMEOUT="1m")
+        assert (done.returncode, done.stdout) == (3, "given\n"), done
+        assert os.path.exists(os.path.join(work, "made"))
+        assert act(INPUT_RUN="echo no >other", INPUT_WORKSPACE=".").returncode == 0 and not os.path.exists(os.path.join(work, "other"))
+        with open(out, encoding="utf-8") as f:
+            assert f.read() == "exit-code=3\nexit-code=0\n"
+        assert act(INPUT_RUN="").returncode == 2
+        # Every input of action.yml reaches the script.
+        with open(os.path.join(SOURCE, "packaging/action/action.yml"), encoding="utf-8") as f:
+            action = f.read()
+        with open(os.path.join(SOURCE, "packaging/action/run"), encoding="utf-8") as f:
+            script = f.read()
+        inputs = re.findall(r"^  ([a-z-]+):$", action.split("outputs:")[0], re.M)
+        assert len(inputs) >= 8
+        for name in inputs:
+            variable = re.search(rf"(\w+): \$\{{\{{ inputs\.{name} \}}\}}", action)[1]
+            assert f"${{{variable}:-" in script or variable == "CAY_API_KEY", variable
+
+
+TESTS = [test_current, test_types, test_suite, test_own, test_browser, test_adapters, test_cay_run, test_action]
 
 
 def main():
