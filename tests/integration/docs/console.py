@@ -22,14 +22,16 @@ PATIENCE_S = 90
 PROGRAMS = ("cay", "cay-front", "cay-warden", "cay-init", "cay-tls", "cay-docker", "cay-process", "cay-net", "cay-edge")
 OUTPUT_MAX = 4 << 20
 ANY_ID = re.compile(r"\baaaa[a-z2-7]{24}\b")  # an id on a page stands for whatever id this run makes
-SHOWS_NO_COMMANDS = {"text", "c", "yaml", "nginx", "ini", "json"}  # languages of blocks that nothing runs
+SHOWS_NO_COMMANDS = {"text", "c", "yaml", "nginx", "ini", "json", "ts"}  # languages of blocks that nothing runs
 NOT_HERE = {"systemctl", "journalctl", "docker", "apt"}  # programs of ```console not-here: only their syntax is looked at
 
-# Programs are what the build made: make's targets must be there, and `make run` does what it does behind the build.
+# Programs are what the build made: make's targets must be there, `make run` does what it does behind the build, and
+# `make sdk` brings what a test has built.
 MAKE = """#!/bin/sh
 make=$(PATH=$CAY_DOCS_PATH command -v make) || exit 1
 "$make" -C "$CAY_DOCS_SOURCE" -n "$@" >/dev/null || exit 1
 if [ "$1" = run ]; then exec "$CAY_DOCS_SOURCE/scripts/run_daemon" build; fi
+if [ "$1" = sdk ]; then mkdir -p build/sdk && cp "$CAY_DOCS_BUILD"/sdk/*.tgz build/sdk/; fi
 """
 
 
@@ -167,7 +169,7 @@ class Terminal:
                 if not k.startswith(("CAY_", "SANDBOX_", "DOCKER_", "LC_", "MAKE", "MESON")) or k.startswith("CAY_TEST_")}
         for name in ("PORT", "HOST", "MFLAGS", "http_proxy", "https_proxy", "XDG_STATE_HOME"):
             kept.pop(name, None)
-        kept.update({"CAY_DOCS_SOURCE": SOURCE, "CAY_DOCS_PATH": kept["PATH"], "HOME": os.path.join(self.folder, "home"),
+        kept.update({"CAY_DOCS_SOURCE": SOURCE, "CAY_DOCS_BUILD": BUILD, "CAY_DOCS_PATH": kept["PATH"], "HOME": os.path.join(self.folder, "home"),
                      "LANG": "C.UTF-8", "TERM": "dumb", "CAY_RUNS": os.path.join(self.folder, "runs"),
                      "TMPDIR": os.path.join(self.folder, "home"),
                      "PATH": os.path.join(self.folder, "bin") + ":" + kept["PATH"]})

@@ -78,6 +78,16 @@ class Pages(unittest.TestCase):
     def test_sdk_python(self):
         self.check("docs", "sdk-python.md")
 
+    def test_skill(self):
+        self.check("skills", "cay", "SKILL.md")
+
+    def test_sdk_typescript(self):
+        """With the package of this tree, where its compiler was fetched."""
+        if not os.path.isdir(os.path.join(SOURCE, "build/npm/typescript/node_modules")):
+            self.skipTest("'scripts/bootstrap check' fetches the compiler")
+        subprocess.run([os.path.join(SOURCE, "sdk/typescript/tools/build"), os.path.join(BUILD, "sdk")], check=True, timeout=600)
+        self.check("docs", "sdk-typescript.md")
+
     def test_registry(self):
         """With the page's own file as registry.yaml."""
         page = read("docs", "registry.md")
@@ -139,7 +149,7 @@ class References(unittest.TestCase):
         self.assertEqual(missing, set())
 
     def test_links(self):
-        pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md"] + glob.glob("docs/*.md", root_dir=SOURCE)
+        pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "skills/cay/SKILL.md"] + glob.glob("docs/*.md", root_dir=SOURCE)
         for page in pages:
             text = re.sub(r"```.*?```", "", read(page), flags=re.S)
             for target in re.findall(r"\]\(([^)\s]+)\)", text):
