@@ -68,7 +68,7 @@ struct net_box {
         char last_query[CAY_POLICY_NAME_MAX +
                         1]; /* a name asked for twice within a second (A, AAAA) is logged once */
         uint64_t last_query_ms;
-        unsigned last_query_verdict;
+        unsigned last_query_verdict, last_query_type;
         struct cay_deferred gone;
 };
 

@@ -31,9 +31,11 @@ static void log_query(struct net_box *b, const struct cay_dns_query *q, unsigned
         struct net_log_entry e = { .kind = NET_LOG_DNS, .verdict = verdict };
         uint64_t now = cay_clock_ms();
 
+        /* The same type once more is another look-up, perhaps of another command. */
         if (b->last_query_verdict == verdict && now - b->last_query_ms < SAME_MS &&
-            strcmp(b->last_query, q->name) == 0)
+            b->last_query_type != q->type && strcmp(b->last_query, q->name) == 0)
                 return;
+        b->last_query_type = q->type;
         b->last_query_verdict = verdict;
         b->last_query_ms = now;
         cay_str_copy(b->last_query, sizeof(b->last_query), q->name);

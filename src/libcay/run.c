@@ -41,6 +41,7 @@ static void judge(struct cay_run *run)
         f->output_limit = l->output_bytes;
         f->wall_limit_ms = l->wall_ms;
         f->cpu_limit_ms = l->cpu_time_ms;
+        cay_run_network_judge(run);
         if (!run->ended && f->killed_by_us != CAY_CAUSE_NONE)
                 f->signal = SIGKILL;
         if (f->lost != CAY_CAUSE_NONE && r->cleanup.code == CAY_UNAVAILABLE)

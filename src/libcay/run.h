@@ -25,10 +25,11 @@ enum cay_run_network_mode { /* what the command may reach */
                             CAY_RUN_NETWORK_PUBLIC, /* every public address, less what `deny` names */
 };
 
-struct cay_run_blocked { /* something that it tried to reach and may not */
+struct cay_run_blocked { /* something that it tried to reach and did not */
         char name[256];  /* of a host, or an address */
         unsigned port;   /* 0: the name was asked for */
         unsigned count;
+        bool is_failure; /* it may, but the name is not known or the host does not answer */
 };
 
 struct cay_run_result {
@@ -53,6 +54,7 @@ struct cay_run_result {
         unsigned denied_kinds, denied_count;
         struct cay_run_blocked blocked[CAY_RUN_BLOCKED_MAX]; /* by the network's policy, first ones first */
         unsigned blocked_count;
+        bool lacks_network;       /* it failed, has none, and its output says that it lacks one */
         struct cay_error cleanup; /* code CAY_OK: nothing is left */
         /* A copy-on-write workspace: the change set that was written to changes_fd; entries 0: nothing was changed. */
         uint64_t changes_bytes, changes_entries;

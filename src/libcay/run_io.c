@@ -77,6 +77,7 @@ void cay_run_output(struct cay_run *run, enum cay_stream stream, const void *byt
         size_t good = within_limit(run, len), taken = 0;
 
         run->received += len;
+        cay_run_network_note(run, bytes, len);
         if (good > 0 && !has_held(stream_of(run, stream)))
                 taken = hand_out(run, stream, bytes, good);
         cay_box_channel_ack(&run->exec, stream, taken + (len - good));

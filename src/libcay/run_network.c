@@ -10,12 +10,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "foundation/base/buf.h"
 #include "foundation/base/str.h"
+#include "domain/network/complaint.h"
 #include "domain/network/policy_text.h"
 #include "engines/network/network_limits.h"
 #include "foundation/sys/fd.h"
@@ -92,14 +94,17 @@ int cay_run_network_prepare(struct cay_run *run, struct cay_error *err)
 
 /* The log */
 
-static struct cay_run_blocked *find_blocked(struct cay_run_result *r, const char *name, unsigned port)
+static struct cay_run_blocked *find_blocked(struct cay_run_result *r, const char *name, unsigned port,
+                                            bool is_failure)
 {
         for (unsigned i = 0; i < r->blocked_count; i++)
-                if (r->blocked[i].port == port && strcmp(r->blocked[i].name, name) == 0)
+                if (r->blocked[i].port == port && r->blocked[i].is_failure == is_failure &&
+                    strcmp(r->blocked[i].name, name) == 0)
                         return &r->blocked[i];
         if (r->blocked_count == CAY_RUN_BLOCKED_MAX)
                 return NULL;
         r->blocked[r->blocked_count].port = port;
+        r->blocked[r->blocked_count].is_failure = is_failure;
         cay_str_copy(r->blocked[r->blocked_count].name, sizeof(r->blocked[0].name), name);
         return &r->blocked[r->blocked_count++];
 }
@@ -112,14 +117,19 @@ static void on_log(struct cay_run *run, const struct net_log_entry *from)
         struct cay_address address;
         struct cay_run_blocked *b;
 
-        if (from->verdict != NET_LOG_REFUSED)
+        if (from->verdict != NET_LOG_REFUSED && from->verdict != NET_LOG_FAILED)
                 return;
+        if (strncmp(from->why, "quota", 5) == 0) {
+                run->network.is_over_quota = true;
+                return;
+        }
         memcpy(name, from->name, sizeof(name));
         name[sizeof(name) - 1] = '\0';
         memcpy(address.bytes, from->address, sizeof(address.bytes));
         if (name[0] == '\0' && memcmp(&address, &none, sizeof(none)) == 0)
                 return; /* a limit, or a query for what is no name: nothing that a rule could allow */
-        b = find_blocked(&run->result, name[0] != '\0' ? name : cay_address_text(&address, text), from->port);
+        b = find_blocked(&run->result, name[0] != '\0' ? name : cay_address_text(&address, text), from->port,
+                         from->verdict == NET_LOG_FAILED);
         if (b != NULL)
                 b->count++;
 }
@@ -130,6 +140,35 @@ static void on_unasked(struct engine_link *l, const struct helper_answer_head *a
 
         if (a->type == NET_log)
                 on_log(run, &((const struct net_answer *)(const void *)a)->log);
+}
+
+/* What the command says */
+
+void cay_run_network_note(struct cay_run *run, const void *bytes, size_t len)
+{
+        struct cay_run_network *n = &run->network;
+
+        if (run->o.network != CAY_RUN_NETWORK_NONE ||
+            (n->tail == NULL && !(n->tail = malloc(2u * CAY_RUN_TAIL))))
+                return;
+        if (len > CAY_RUN_TAIL) {
+                bytes = (const char *)bytes + (len - CAY_RUN_TAIL);
+                len = CAY_RUN_TAIL;
+        }
+        if (n->tail_len + len > 2u * CAY_RUN_TAIL) {
+                memmove(n->tail, n->tail + (n->tail_len - CAY_RUN_TAIL), CAY_RUN_TAIL);
+                n->tail_len = CAY_RUN_TAIL;
+        }
+        memcpy(n->tail + n->tail_len, bytes, len);
+        n->tail_len += len;
+}
+
+void cay_run_network_judge(struct cay_run *run)
+{
+        run->facts.network_hit = run->network.is_over_quota;
+        run->facts.network_limit = run->o.spec.limits.network_total;
+        run->result.lacks_network = run->facts.exit_code > 0 && run->network.tail_len > 0 &&
+                                    cay_network_complains(run->network.tail, run->network.tail_len);
 }
 
 /* The way to cay-net */
@@ -204,6 +243,7 @@ void cay_run_network_close(struct cay_run *run)
                 close(cay_take_fd(run->shell->box.network_fd));
         if (n->policy_fd >= 0)
                 close(cay_take_fd(n->policy_fd));
+        free(cay_take(n->tail));
         if (n->link.kind != NULL) {
                 engine_link_forget(&n->link, &n->hello);
                 engine_link_forget(&n->link, &n->add);

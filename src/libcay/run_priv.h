@@ -48,7 +48,12 @@ struct cay_run_input {
         size_t rest_at, rest_len;
 };
 
-struct cay_run_network {         /* all zero or -1 without one */
+#define CAY_RUN_TAIL 4096u
+
+struct cay_run_network { /* all zero or -1 without one */
+        char *tail;      /* owned; without one: the last output, CAY_RUN_TAIL bytes twice */
+        size_t tail_len;
+        bool is_over_quota;
         struct engine_link link; /* to cay-net */
         struct engine_call hello, add;
         int policy_fd; /* sealed memory */
@@ -114,7 +119,9 @@ int cay_run_network_prepare(struct cay_run *run,
 int cay_run_network_open(struct cay_run *run, struct cay_error *err); /* starts cay-net */
 int cay_run_network_attach(struct cay_run *run,
                            struct cay_error *err); /* the box is there: its sockets go to cay-net */
-void cay_run_network_close(struct cay_run *run);   /* waits until cay-net is gone */
+void cay_run_network_note(struct cay_run *run, const void *bytes, size_t len); /* output */
+void cay_run_network_judge(struct cay_run *run); /* fills facts and result of a command that has ended */
+void cay_run_network_close(struct cay_run *run); /* waits until cay-net is gone */
 
 /* run_io.c */
 void cay_run_output(struct cay_run *run, enum cay_stream stream, const void *bytes, size_t len);

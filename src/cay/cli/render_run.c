@@ -101,6 +101,8 @@ static void blocked(struct cay_json *j, const struct cay_run_result *r)
                         cay_json_null(j);
                 cay_json_key(j, "count");
                 cay_json_u64(j, r->blocked[i].count);
+                cay_json_key(j, "allowed");
+                cay_json_bool(j, r->blocked[i].is_failure);
                 cay_json_end_object(j);
         }
         cay_json_end_array(j);
@@ -225,8 +227,14 @@ static void blocked_line(const struct cay_run_blocked *b, FILE *to)
         if (b->port > 0)
                 snprintf(port, sizeof(port), ":%u", b->port);
         snprintf(host, sizeof(host), "%s%s%s%s", is_v6 ? "[" : "", name, is_v6 ? "]" : "", port);
-        fprintf(to, "cay: network: blocked %s (%u time%s); allow it with --allow %s\n", host, b->count,
-                b->count == 1 ? "" : "s", host);
+        if (b->is_failure)
+                fprintf(to,
+                        "cay: network: could not reach %s (%u time%s): its name is not known, or it does not "
+                        "answer\n",
+                        host, b->count, b->count == 1 ? "" : "s");
+        else
+                fprintf(to, "cay: network: blocked %s (%u time%s); allow it with --allow %s\n", host,
+                        b->count, b->count == 1 ? "" : "s", host);
 }
 
 void cay_render_run_cause(const struct cay_run_result *r, FILE *to)
@@ -252,6 +260,9 @@ void cay_render_run_cause(const struct cay_run_result *r, FILE *to)
                         r->host_uid);
         for (unsigned i = 0; i < r->blocked_count; i++)
                 blocked_line(&r->blocked[i], to);
+        if (r->lacks_network)
+                fprintf(to, "cay: network: this run has no network; allow what it needs with --allow HOST "
+                            "(preset:python, pypi.org …)\n");
         if (r->skipped != 0)
                 fprintf(to, "cay: limits not enforced here: %s\n",
                         cay_limit_mask_text(r->skipped, list, sizeof(list)));

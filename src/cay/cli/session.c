@@ -40,9 +40,43 @@ static int find_signal(const char *name)
 
 static void copy_safe(struct cay_json_view v, char *ret, size_t size)
 {
-        char text[200];
+        char text[300];
 
         cay_safe_copy(cay_json_view_copy(v, text, sizeof(text)), ret, size);
+}
+
+/* Lines of what it could not reach. Names come from programs in a sandbox: they are made safe for a terminal. */
+static void read_network(struct cay_session *s, struct cay_json_view exec)
+{
+        struct cay_json_walk w = cay_json_view_walk(cay_json_view_find(exec, "network_blocked"));
+        struct cay_json_view item;
+        size_t len = 0;
+
+        s->lacks_network = cay_json_view_is_true(cay_json_view_find(exec, "lacks_network"));
+        while (cay_json_view_next(&w, NULL, &item) && len < sizeof(s->network)) {
+                char host[300], port_text[16] = "";
+                bool is_allowed = cay_json_view_is_true(cay_json_view_find(item, "allowed"));
+                uint64_t port = 0, count = 0;
+                const char *v6;
+
+                copy_safe(cay_json_view_find(item, "host"), host, sizeof(host));
+                cay_json_view_u64(cay_json_view_find(item, "port"), &port);
+                cay_json_view_u64(cay_json_view_find(item, "count"), &count);
+                if (port > 0)
+                        snprintf(port_text, sizeof(port_text), ":%u", (unsigned)port);
+                v6 = port > 0 ? strchr(host, ':') : NULL;
+                len += (size_t)snprintf(s->network + len, sizeof(s->network) - len,
+                                        "cay: network: %s %s%s%s%s (%" PRIu64 " time%s)",
+                                        is_allowed ? "could not reach" : "blocked", v6 ? "[" : "", host,
+                                        v6 ? "]" : "", port_text, count, count == 1 ? "" : "s");
+                if (len < sizeof(s->network))
+                        len += (size_t)snprintf(s->network + len, sizeof(s->network) - len,
+                                                is_allowed
+                                                        ? "\n"
+                                                        : "; allow it with `cay network set %s --add-allow "
+                                                          "%s%s%s%s`\n",
+                                                s->sandbox, v6 ? "[" : "", host, v6 ? "]" : "", port_text);
+        }
 }
 
 void cay_session_read_end(struct cay_session *s, struct cay_json_view exec, int asked)
@@ -61,6 +95,7 @@ void cay_session_read_end(struct cay_session *s, struct cay_json_view exec, int 
         if (find_cause(s->cause) !=
             CAY_CAUSE_NONE) /* the daemon's advice names fields; users here have options */
                 cay_str_copy(s->advice, sizeof(s->advice), cay_cause_advice(find_cause(s->cause)));
+        read_network(s, exec);
         s->ended = true;
         s->status = cay_cause_exit_status(&facts, find_cause(s->cause), asked);
 }
@@ -72,6 +107,12 @@ void cay_session_print_end(const struct cay_session *s)
                         s->advice);
         else if (s->text[0] != '\0' && (s->status == 126 || s->status == 127))
                 fprintf(stderr, "cay: %s\n", s->text);
+        fputs(s->network, stderr);
+        if (s->lacks_network)
+                fprintf(stderr,
+                        "cay: network: this sandbox has no network; give it one with `cay network set %s "
+                        "--add-allow HOST` (preset:python, pypi.org …)\n",
+                        s->sandbox);
 }
 
 /* Small calls in between; their errors do not end the session. */

@@ -31,6 +31,8 @@ struct cay_session {
         bool ended, left;                       /* it ended; we left it running */
         int status;                             /* for our exit */
         char cause[32], text[256], advice[256]; /* why it ended, escaped; cause "": it just exited */
+        char network[4096];                     /* lines of what it could not reach, escaped */
+        bool lacks_network;
 };
 
 /* -1: err says why there is no end to report. */

@@ -6,6 +6,7 @@
 #include "foundation/base/clock.h"
 #include "dialects/mcp/mcp_priv.h"
 #include "dialects/mcp/tool_exec.h"
+#include "domain/network/complaint.h"
 #include "domain/ops/advice.h"
 
 #define APART_MS 25u /* between a progress and the result */
@@ -31,24 +32,8 @@ static bool ended_badly(const char *cause)
 /* A program that failed for want of a network says so in words of its own. */
 static bool speaks_of_network(const struct cay_mcp_text *t)
 {
-        static const char *const words[] = {
-                "Network is unreachable",
-                "Temporary failure in name resolution",
-                "Name or service not known",
-                "Could not resolve host",
-                "Failed to connect to",
-                "Failed to establish a new connection",
-                "ENOTFOUND",
-                "EAI_AGAIN",
-                "ENETUNREACH",
-                "bad address",
-        };
-
-        for (unsigned i = 0; i < CAY_COUNT(words); i++)
-                if (memmem(cay_buf_data(&t->tail), t->tail.len, words[i], strlen(words[i])) ||
-                    memmem(cay_buf_data(&t->head), t->head.len, words[i], strlen(words[i])))
-                        return true;
-        return false;
+        return cay_network_complains(cay_buf_data(&t->tail), t->tail.len) ||
+               cay_network_complains(cay_buf_data(&t->head), t->head.len);
 }
 
 static bool wanted_network(const struct cay_mcp_exec *e)
@@ -86,6 +71,21 @@ static void put_hints(const struct cay_mcp_exec *e, struct cay_buf *out, const c
         }
 }
 
+/* That it has no network is told as advice, with what to do instead. */
+static void put_network_hints(const struct cay_mcp_exec *e, struct cay_buf *out)
+{
+        const struct cay_json_value *view = cay_json_in_root(e->doc);
+        const struct cay_json_value *hints = cay_json_value_find(view, "network_hints");
+        size_t blocked = cay_json_value_count(cay_json_value_find(view, "network_blocked"));
+
+        for (size_t i = 0; e->ended && i < blocked && i < cay_json_value_count(hints); i++) {
+                const char *hint = cay_json_value_text(cay_json_value_at(hints, i));
+
+                if (hint)
+                        cay_buf_printf(out, "\n[%s]", hint);
+        }
+}
+
 static void put_status(const struct cay_mcp_exec *e, struct cay_buf *out, const char *advice)
 {
         const struct cay_json_value *view = cay_json_in_root(e->doc);
@@ -111,6 +111,7 @@ static void put_status(const struct cay_mcp_exec *e, struct cay_buf *out, const 
         else if (advice[0])
                 cay_buf_printf(out, "\n[%s]", advice);
         put_hints(e, out, cause);
+        put_network_hints(e, out);
         if (e->out.has_gap && is_kept(e))
                 cay_buf_printf(out,
                                "\n[output was cut: exec_poll with %s %s, exec_id %s and offset %" PRIu64

@@ -394,15 +394,23 @@ void cay_foreign_copy_all(struct cay_json *j, const struct cay_json_value *answe
 
 SHARED_RESULT(cay_foreign_result_run, NULL, TEXT("execution_id"), MAYBE("exit_code", NUMBER),
               MAYBE("signal", TEXT), MAYBE("cause", TEXT), TEXT("cause_text"), TEXT("advice"),
-              NUMBER("duration_ms"), BOOL("stdout_truncated"), BOOL("stderr_truncated"), IF("stdout", TEXT),
-              IF("stdout_base64", TEXT), IF("stderr", TEXT), IF("stderr_base64", TEXT));
+              TEXTS("network_hints"), NUMBER("duration_ms"), BOOL("stdout_truncated"),
+              BOOL("stderr_truncated"), IF("stdout", TEXT), IF("stdout_base64", TEXT), IF("stderr", TEXT),
+              IF("stderr_base64", TEXT));
 
 void cay_foreign_copy_run(struct cay_json *j, const struct cay_json_value *answer)
 {
-        static const char *const same[] = {
-                "execution_id", "exit_code",        "signal",           "cause", "cause_text", "advice",
-                "duration_ms",  "stdout_truncated", "stderr_truncated", NULL
-        };
+        static const char *const same[] = { "execution_id",
+                                            "exit_code",
+                                            "signal",
+                                            "cause",
+                                            "cause_text",
+                                            "advice",
+                                            "network_hints",
+                                            "duration_ms",
+                                            "stdout_truncated",
+                                            "stderr_truncated",
+                                            NULL };
         static const char *const output[] = { "stdout", "stdout_base64", "stderr", "stderr_base64" };
 
         cay_foreign_copy_all(j, answer, same);

@@ -34,6 +34,8 @@ static unsigned hits(const struct cay_cause_facts *f)
                 bits |= 1u << CAY_CAUSE_DISK;
         if (f->output_hit)
                 bits |= 1u << CAY_CAUSE_OUTPUT;
+        if (f->network_hit)
+                bits |= 1u << CAY_CAUSE_NETWORK;
         if (f->denied_count > 0 || f->denied_syscall != NULL || f->signal == SIGSYS)
                 bits |= 1u << CAY_CAUSE_SYSCALL;
         return bits;
@@ -41,7 +43,8 @@ static unsigned hits(const struct cay_cause_facts *f)
 
 static enum cay_cause choose(const struct cay_cause_facts *f, unsigned hit)
 {
-        static const enum cay_cause order[] = { CAY_CAUSE_MEMORY, CAY_CAUSE_PIDS, CAY_CAUSE_DISK };
+        static const enum cay_cause order[] = { CAY_CAUSE_MEMORY, CAY_CAUSE_PIDS, CAY_CAUSE_DISK,
+                                                CAY_CAUSE_NETWORK };
 
         if (f->lost != CAY_CAUSE_NONE && f->killed_by_us == CAY_CAUSE_NONE)
                 return f->lost == CAY_CAUSE_SANDBOX_GONE && f->oom_kills > 0 ? CAY_CAUSE_MEMORY : f->lost;
@@ -96,6 +99,10 @@ static void say(struct cay_verdict *v, const struct cay_cause_facts *f)
                 else
                         snprintf(v->text, size, "limit of %" PRIu64 " files on disk reached",
                                  f->inodes_limit);
+                break;
+        case CAY_CAUSE_NETWORK:
+                snprintf(v->text, size, "network limit of %s in all reached",
+                         cay_limit_value_text(CAY_LIMIT_NR_network_total, f->network_limit, a, sizeof(a)));
                 break;
         case CAY_CAUSE_CPU_TIME:
                 snprintf(v->text, size, "used more than %s of processor time: ended",

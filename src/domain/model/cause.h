@@ -4,7 +4,7 @@
  *
  * Rules. Exit 0 is always `exited`. Killed by us: the limit that made us do it. Else, for a non-zero end:
  * memory if the oom-kill count rose during the exec, pids if the pids limit was hit, disk if the layer was
- * full at the end, syscall if a denied call was the last refusal before the end or the end was SIGSYS;
+ * full at the end, network if that was cut for its limit of bytes, syscall if a denied call was the last refusal before the end or the end was SIGSYS;
  * several true: this order. Else signalled or exited. What was hit without ending anything is in `hints`,
  * also on exit 0. A box that disappeared without a report ended for memory if the oom-kill count says so: its
  * init was the victim.
@@ -35,6 +35,8 @@ struct cay_cause_facts {
         uint64_t disk_limit, inodes_limit;
         bool output_hit; /* limit reached (also when cut) */
         uint64_t output_limit, wall_limit_ms, cpu_limit_ms;
+        bool network_hit; /* the network was cut for its limit of bytes in all */
+        uint64_t network_limit;
         const char *denied_syscall; /* last denied call's name, NULL: none; borrowed */
         unsigned denied_count;
 };

@@ -57,6 +57,10 @@ struct cay_network_ops {
                       struct cay_job *job);
         void (*read_log)(struct cay_network_broker *n, const char *id, struct cay_network_log *log,
                          struct cay_job *job);
+        /* Told each entry as it is written; entry may be NULL: nobody is told any more. What is told while this process is busy may be missing. */
+        void (*on_entry)(struct cay_network_broker *n,
+                         void (*entry)(void *ctx, const char *id, const struct cay_network_entry *e),
+                         void *ctx);
         bool (*is_ready)(struct cay_network_broker *n);
         /* Told each time a broker can be asked again; ready may be NULL: nobody is told any more. */
         void (*on_ready)(struct cay_network_broker *n, void (*ready)(void *ctx), void *ctx);

@@ -31,6 +31,12 @@ static const char *const rows[CAY_CAUSE_COUNT][CAY_OP_DIALECT_COUNT] = {
                 [CAY_OP_SERVICE] = "write less, or remove files",
                 [CAY_OP_MCP] = "Write less, or delete files.",
         },
+        [CAY_CAUSE_NETWORK] = {
+                [CAY_OP_REST] = "transfer less, or raise limits.network_total (PATCH /api/sandboxes/{id}/network)",
+                [CAY_OP_CONTAINERS] = "transfer less, or use a container with a larger security.network.limits.total in the registry",
+                [CAY_OP_SERVICE] = "transfer less",
+                [CAY_OP_MCP] = "Transfer less.",
+        },
         [CAY_CAUSE_CPU_TIME] = {
                 [CAY_OP_REST] = "do less work at once, or use a larger cpu_time",
                 [CAY_OP_CONTAINERS] = "do less work at once",

@@ -29,14 +29,17 @@ SHARED_RESULT(cay_result_destroyed, NULL, TEXT("sandbox_id"), TEXT("status"));
 SHARED_RESULT(cay_result_image, "Image", TEXT("state"), MAYBE("image", TEXT), MAYBE("context", TEXT),
               NUMBER("size_bytes"), TIME("built_at"), MAYBE("step", TEXT), MAYBE("error", TEXT));
 RESULT(result_exec_lost, "OutputLost", NUMBER("from"), NUMBER("to"));
+RESULT(result_blocked, "NetworkBlocked", TEXT("host"), NUMBER("port"), NUMBER("count"), BOOL("allowed"));
 SHARED_RESULT(cay_result_exec, "Exec", TEXT("exec_id"), TEXT("sandbox_id"), TEXT("status"), WORDS("command"),
               TEXT("workdir"), TEXT("user"), BOOL("tty"), BOOL("background"), NUMBER("pid"),
               TIME("started_at"), TIME("ended_at"), MAYBE("exit_code", NUMBER), MAYBE("signal", TEXT),
-              MAYBE("cause", TEXT), TEXT("cause_text"), TEXT("advice"), TEXTS("hints"), NUMBER("duration_ms"),
-              NUMBER("wall_us"), NUMBER("cpu_us"), MAYBE("memory_peak_bytes", NUMBER), NUMBER("stdout_bytes"),
-              NUMBER("stderr_bytes"), NUMBER("cut_bytes"), NUMBER("output_first"), NUMBER("output_end"),
-              BOOL("output_gone"), LIST("output_lost", result_exec_lost), MAYBE("deadline_in_ms", NUMBER),
-              BOOL("open_stdin"), NUMBER("watchers"), NUMBER("idle_limit_ms"), NUMBER("idle_ms"));
+              MAYBE("cause", TEXT), TEXT("cause_text"), TEXT("advice"), TEXTS("hints"),
+              LIST("network_blocked", result_blocked), BOOL("lacks_network"), TEXTS("network_hints"),
+              NUMBER("duration_ms"), NUMBER("wall_us"), NUMBER("cpu_us"), MAYBE("memory_peak_bytes", NUMBER),
+              NUMBER("stdout_bytes"), NUMBER("stderr_bytes"), NUMBER("cut_bytes"), NUMBER("output_first"),
+              NUMBER("output_end"), BOOL("output_gone"), LIST("output_lost", result_exec_lost),
+              MAYBE("deadline_in_ms", NUMBER), BOOL("open_stdin"), NUMBER("watchers"),
+              NUMBER("idle_limit_ms"), NUMBER("idle_ms"));
 SHARED_RESULT(cay_result_exec_output, "ExecResult", ALSO(cay_result_exec), IF("stdout", TEXT),
               IF("stdout_base64", TEXT), IF("stderr", TEXT), IF("stderr_base64", TEXT),
               IF("stdout_truncated", BOOL), IF("stderr_truncated", BOOL), TEXT("execution_id"));

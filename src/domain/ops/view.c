@@ -2,6 +2,9 @@
 /* Views of sandboxes, commands and events for clients. */
 #include "domain/ops/view.h"
 
+#include <inttypes.h>
+#include <string.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <time.h>
@@ -173,6 +176,81 @@ static void put_hints(struct cay_json *j, unsigned hints)
         cay_json_end_array(j);
 }
 
+/* A host as rules name it: evil.example:443, [2001:db8::1]:22, and without a port where only its name was looked up. */
+static void put_target(char *ret, size_t size, const struct cay_exec_blocked *b)
+{
+        bool is_v6 = strchr(b->host, ':') && b->port > 0;
+        char port[16] = "";
+
+        if (b->port > 0)
+                snprintf(port, sizeof(port), ":%u", b->port);
+        snprintf(ret, size, "%s%s%s%s", is_v6 ? "[" : "", b->host, is_v6 ? "]" : "", port);
+}
+
+static void say_blocked(struct cay_json *j, const struct cay_exec_view *v, const struct cay_exec_blocked *b,
+                        enum cay_op_dialect dialect)
+{
+        char target[300], how[500] = "", text[1000];
+
+        put_target(target, sizeof(target), b);
+        if (b->is_failure)
+                snprintf(how, sizeof(how), "it is allowed, but its name is not known or it does not answer");
+        else if (dialect == CAY_OP_REST)
+                snprintf(how, sizeof(how),
+                         "allow it with PATCH /api/sandboxes/%s/network {\"add_allow\": [\"%s\"]}",
+                         v->sandbox, target);
+        else if (dialect == CAY_OP_MCP)
+                snprintf(how, sizeof(how), "allow it with network_update, add_allow %s, if its template does",
+                         target);
+        else
+                snprintf(how, sizeof(how), "its template's security.network.allow can allow it");
+        snprintf(text, sizeof(text), "network: %s %s (%" PRIu64 " time%s); %s",
+                 b->is_failure ? "could not reach" : "blocked", target, b->count, b->count == 1 ? "" : "s",
+                 how);
+        cay_json_text(j, text);
+}
+
+static void say_lacking(struct cay_json *j, const struct cay_exec_view *v, enum cay_op_dialect dialect)
+{
+        char text[400];
+
+        if (dialect == CAY_OP_REST)
+                snprintf(text, sizeof(text),
+                         "network: this sandbox has no network; give it one with PATCH "
+                         "/api/sandboxes/%s/network "
+                         "{\"add_allow\": [\"preset:python\"]}",
+                         v->sandbox);
+        else
+                snprintf(text, sizeof(text), "network: this sandbox has no network%s",
+                         dialect == CAY_OP_MCP ? "" : "; its template's security.network can give it one");
+        cay_json_text(j, text);
+}
+
+static void put_network(struct cay_json *j, const struct cay_exec_view *v, enum cay_op_dialect dialect)
+{
+        const struct cay_exec_network *n = v->network;
+
+        cay_json_key(j, "network_blocked");
+        cay_json_begin_array(j);
+        for (unsigned i = 0; n && i < n->count; i++) {
+                cay_json_begin_object(j);
+                cay_op_key_text(j, "host", n->items[i].host);
+                cay_op_key_u64(j, "port", n->items[i].port);
+                cay_op_key_u64(j, "count", n->items[i].count);
+                cay_op_key_bool(j, "allowed", n->items[i].is_failure);
+                cay_json_end_object(j);
+        }
+        cay_json_end_array(j);
+        cay_op_key_bool(j, "lacks_network", n && n->lacks_one);
+        cay_json_key(j, "network_hints");
+        cay_json_begin_array(j);
+        for (unsigned i = 0; n && i < n->count; i++)
+                say_blocked(j, v, &n->items[i], dialect);
+        if (n && n->lacks_one)
+                say_lacking(j, v, dialect);
+        cay_json_end_array(j);
+}
+
 static void put_end(struct cay_json *j, const struct cay_exec_view *v, enum cay_op_dialect dialect)
 {
         char name[CAY_SIGNAL_NAME_MAX];
@@ -187,6 +265,7 @@ static void put_end(struct cay_json *j, const struct cay_exec_view *v, enum cay_
         cay_op_key_text(j, "cause_text", v->cause_text);
         cay_op_key_text(j, "advice", v->advice[0] ? cay_op_advice(v->cause, dialect) : "");
         put_hints(j, v->hints);
+        put_network(j, v, dialect);
         cay_op_key_u64(j, "duration_ms", v->wall_us / 1000);
         cay_op_key_u64(j, "wall_us", v->wall_us);
         cay_op_key_u64(j, "cpu_us", v->cpu_us);

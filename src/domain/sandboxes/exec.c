@@ -53,6 +53,7 @@ void cay_exec_unref(struct cay_exec *x)
         cay_box_lookup_close(&x->lookup);
         cay_spool_close(&x->spool);
         cay_buf_done(&x->pending);
+        free(x->network);
         cay_arena_done(&x->mem);
         cay_arena_done(&x->start_mem);
         free(x);
@@ -183,6 +184,7 @@ void cay_exec_fill_view(const struct cay_exec *x, struct cay_exec_view *ret)
                 .hints = ended ? x->hints : 0,
                 .cause_text = ended ? x->cause_text : "",
                 .advice = ended ? cay_cause_advice(x->cause) : "",
+                .network = x->network,
                 .out_bytes = open ? x->spool.got[0] : x->out_bytes,
                 .err_bytes = open ? x->spool.got[1] : x->err_bytes,
                 .cut_bytes = x->cut_bytes,

@@ -63,6 +63,22 @@ struct cay_exec_lost { /* bytes [from, to) of the output */
         uint64_t from, to;
 };
 
+#define CAY_EXEC_BLOCKED_MAX 8u
+
+struct cay_exec_blocked { /* what a command could not reach */
+        char host[256];   /* a name or an address */
+        unsigned port;    /* 0: its name was not even looked up */
+        uint64_t count;
+        bool is_failure; /* it is allowed, and did not answer, or its name is not known; otherwise the policy refused it */
+};
+
+struct cay_exec_network { /* while it ran; others in the sandbox may have caused it */
+        struct cay_exec_blocked items[CAY_EXEC_BLOCKED_MAX]; /* the first ones */
+        unsigned count;
+        bool is_over_quota;
+        bool lacks_one; /* it failed, and says that it lacks a network: the sandbox has none */
+};
+
 struct cay_exec_view {
         const char *id, *sandbox;
         const char *const *argv; /* NULL-terminated; {"/bin/sh", "-c", line} for a line */
@@ -80,6 +96,7 @@ struct cay_exec_view {
         enum cay_cause cause;
         unsigned hints; /* bit set over enum cay_cause */
         const char *cause_text, *advice;
+        const struct cay_exec_network *network; /* NULL: nothing to tell */
         /* output: */
         uint64_t out_bytes, err_bytes;     /* received */
         uint64_t cut_bytes;                /* dropped at its limit, as asked */

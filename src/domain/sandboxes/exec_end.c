@@ -32,6 +32,8 @@ static void fill_limits(struct cay_exec *x)
         f->output_limit = x->output_bytes;
         f->wall_limit_ms = x->timeout_ms;
         f->cpu_limit_ms = x->cpu_time_ms;
+        f->network_limit = l->network_total;
+        f->network_hit = x->network != NULL && x->network->is_over_quota;
 }
 
 static void count_end(struct cay_exec *x)
@@ -272,7 +274,7 @@ static bool init_tells_all(const struct cay_sandbox *sb)
         return engine != NULL && engine->ops->lacks & CAY_ENGINE_LACKS_COUNTS;
 }
 
-static void after_end(struct cay_exec *x)
+static void ask_figures(struct cay_exec *x)
 {
         struct cay_sandbox *sb = x->sandbox;
         struct cay_engine *engine;
@@ -288,6 +290,19 @@ static void after_end(struct cay_exec *x)
         engine = cay_async_ask(e, CAY_SERVICE_STATS_MS, &job);
         if (engine != NULL)
                 engine->ops->stats(engine, &e->box, job);
+}
+
+static void after_end(struct cay_exec *x)
+{
+        cay_exec_note_no_network(x);
+        if (!cay_exec_settle_network(x))
+                ask_figures(x);
+}
+
+void cay_exec_network_settled(struct cay_exec *x)
+{
+        if (is_unjudged(x))
+                ask_figures(x);
 }
 
 /* The box was told to forget it: what follows is not urgent. */

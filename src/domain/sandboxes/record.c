@@ -369,7 +369,7 @@ struct exec_spec {
         uint64_t output_bytes, timeout_ms, cpu_time_ms, hints, wall_us, cpu_us, memory_peak, out_bytes,
                 err_bytes, cut_bytes, pid;
         bool output_gone;
-        const char *output_lost;
+        const char *output_lost, *network;
 };
 
 static const struct cay_field exec_spec_fields[] = {
@@ -394,6 +394,7 @@ static const struct cay_field exec_spec_fields[] = {
         ROW(struct exec_spec, pid, U64),
         ROW(struct exec_spec, output_gone, BOOL),
         ROW(struct exec_spec, output_lost, TEXT),
+        LONG(struct exec_spec, network),
         { 0 },
 };
 
@@ -495,6 +496,13 @@ void cay_record_put_exec(struct cay_exec *x, struct cay_store_batch *b)
                 cay_exec_lost_text(x, lost);
                 put_text(&j, "output_lost", lost);
         }
+        if (ended && x->network != NULL) {
+                cay_auto_buf struct cay_buf network = { 0 };
+
+                cay_buf_init(&network, SMALL_JSON / 2);
+                cay_exec_network_text(x, &network);
+                put_text(&j, "network", cay_buf_data(&network));
+        }
         cay_json_end_object(&j);
         cay_json_end(&j);
         r.spec = cay_buf_data(&spec);
@@ -539,6 +547,7 @@ static int fill_exec(struct cay_exec *x, const struct cay_store_exec *r, const s
         x->cut_bytes = spec->cut_bytes;
         x->output_gone = spec->output_gone;
         cay_exec_lost_read(x, text_or(spec->output_lost, ""));
+        cay_exec_network_read(x, text_or(spec->network, ""));
         x->pid = (uint32_t)spec->pid;
         x->cause = find_cause(text_or(r->cause, ""));
         cay_str_copy(x->cause_text, sizeof(x->cause_text), text_or(r->cause_text, ""));

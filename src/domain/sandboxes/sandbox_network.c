@@ -155,6 +155,18 @@ void cay_network_tend(struct cay_service *s)
                         tend_one(s->sorted[i]);
 }
 
+static void on_entry(void *ctx, const char *id, const struct cay_network_entry *entry)
+{
+        struct cay_service *s = ctx;
+        struct cay_sandbox *sb = cay_table_find(s, id);
+
+        if (sb == NULL)
+                return;
+        for (struct cay_exec *x = sb->execs; x != NULL; x = x->next)
+                if (cay_exec_is_alive(x) || cay_exec_phase_end(x->phase) == CAY_EXEC_END_KNOWN)
+                        cay_exec_note_network(x, entry);
+}
+
 static void on_broker_ready(void *ctx)
 {
         cay_network_tend(ctx);
@@ -165,14 +177,17 @@ void cay_network_open(struct cay_service *s)
         if (s->env.network == NULL)
                 return;
         s->env.network->ops->on_ready(s->env.network, on_broker_ready, s);
+        s->env.network->ops->on_entry(s->env.network, on_entry, s);
         cay_network_tend(s);
 }
 
 void cay_network_close(struct cay_service *s)
 {
         cay_timer_clear(&s->network_timer);
-        if (s->env.network != NULL)
-                s->env.network->ops->on_ready(s->env.network, NULL, NULL);
+        if (s->env.network == NULL)
+                return;
+        s->env.network->ops->on_ready(s->env.network, NULL, NULL);
+        s->env.network->ops->on_entry(s->env.network, NULL, NULL);
 }
 
 /* Figures and the log */

@@ -264,7 +264,8 @@ struct cay_exec {
         unsigned hints;
         char cause_text[200];
         uint64_t wall_us, cpu_us, memory_peak, cut_bytes;
-        uint64_t asked_ns; /* monotonic */
+        struct cay_exec_network *network; /* owned; NULL: nothing was refused */
+        uint64_t asked_ns;                /* monotonic */
 
         struct cay_spool spool;                                  /* open while it runs or is read */
         uint64_t output_first, output_end, out_bytes, err_bytes; /* as of the last time it was open */
@@ -589,6 +590,16 @@ bool cay_exec_is_spoken_for(const struct cay_exec *x); /* a commit of its sandbo
 void cay_exec_put_started(struct cay_async *e, struct cay_store_batch *b, struct cay_exec *x);
 void cay_exec_put_ended(struct cay_async *e, struct cay_store_batch *b, struct cay_exec *x);
 void cay_exec_note_untold(struct cay_exec *x); /* the batch of cay_exec_put_ended failed */
+
+/* exec_network.c */
+void cay_exec_note_network(struct cay_exec *x, const struct cay_network_entry *e);
+/* True: what the broker wrote is on its way, and cay_exec_network_settled follows. */
+bool cay_exec_settle_network(struct cay_exec *x);
+void cay_exec_network_settled(struct cay_exec *x); /* exec_end.c */
+void cay_exec_note_no_network(struct cay_exec *x); /* when its end is known, and its spool is still open */
+void cay_exec_network_text(const struct cay_exec *x,
+                           struct cay_buf *out); /* of one that has some: for the record */
+void cay_exec_network_read(struct cay_exec *x, const char *text);
 
 /* exec_output.c */
 void cay_exec_on_data(struct cay_box_channel *ch, enum cay_stream stream, const void *bytes, size_t len);

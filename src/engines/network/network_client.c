@@ -35,6 +35,8 @@ struct client {
         struct known *known; /* owned */
         void (*ready)(void *ctx);
         void *ready_ctx;
+        void (*entry)(void *ctx, const char *id, const struct cay_network_entry *e);
+        void *entry_ctx;
 };
 
 struct ask { /* one request for one job; freed when it is answered */
@@ -110,14 +112,20 @@ static void on_unasked(struct engine_link *l, const struct helper_answer_head *a
 {
         struct client *c = cay_container_of(l, struct client, link);
         char id[CAY_NAME_MAX + 1];
+        struct cay_network_entry entry;
         struct known *k;
 
         if (a->type != NET_log)
                 return;
         read_id(a, id);
         k = find(c, id);
-        if (k && whole(a)->log.number >= k->log_next)
-                k->log_next = whole(a)->log.number + 1;
+        if (!k || whole(a)->log.number < k->log_next) /* one that is known */
+                return;
+        k->log_next = whole(a)->log.number + 1;
+        if (!c->entry)
+                return;
+        cay_network_entry_read(&whole(a)->log, &entry);
+        c->entry(c->entry_ctx, id, &entry);
 }
 
 static void on_lost(struct engine_link *l)
@@ -513,6 +521,14 @@ static void on_ready(struct cay_network_broker *n, void (*ready)(void *ctx), voi
         self(n)->ready_ctx = ctx;
 }
 
+static void on_entry_told(struct cay_network_broker *n,
+                          void (*entry)(void *ctx, const char *id, const struct cay_network_entry *e),
+                          void *ctx)
+{
+        self(n)->entry = entry;
+        self(n)->entry_ctx = ctx;
+}
+
 static const struct cay_network_ops ops = {
         .add_take = add_take,
         .change = change,
@@ -521,6 +537,7 @@ static const struct cay_network_ops ops = {
         .each = each_one,
         .stats = get_stats,
         .read_log = read_log,
+        .on_entry = on_entry_told,
         .is_ready = is_ready,
         .on_ready = on_ready,
 };
@@ -546,6 +563,7 @@ void cay_network_client_free(struct cay_network_broker *n)
                 return;
         c = self(n);
         c->ready = NULL;
+        c->entry = NULL;
         hang_up(c);
         while (c->known)
                 forget(c, c->known->id);

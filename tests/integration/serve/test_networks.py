@@ -253,6 +253,63 @@ def limits_hold(port):
         assert d.must(200, "GET", f"/api/sandboxes/{box}")["limits"]["network_total"] == 0
 
 
+LOOK = """
+import socket
+for name in ("evil.example", "evil.example"):
+    try:
+        socket.getaddrinfo(name, 443)
+    except OSError:
+        pass
+"""
+
+
+def commands_say_what_was_blocked(port):
+    other = serve()
+    with Daemon() as d:
+        env = {"PATH": os.environ["PATH"], "HOME": d.folder, "CAY_TOKEN": admin(d)}
+
+        def cay(verb, *words):
+            return subprocess.run([CAY, *verb.split(), "--data", os.path.join(d.folder, "data"), *words], env=env, capture_output=True,
+                                  text=True, check=False, timeout=120)
+
+        box = make(d, allow=[f"{HOST}:{port}"])
+        got = d.run(box, ["/usr/bin/python3", "-c", FETCH, f"http://{HOST}:{port}/"])
+        assert got["network_blocked"] == [] and got["network_hints"] == [] and not got["lacks_network"], got
+        got = d.run(box, ["/usr/bin/python3", "-c", FETCH, f"http://{HOST}:{other}/"])
+        assert [(b["host"], b["port"], b["allowed"]) for b in got["network_blocked"]] == [(HOST, other, False)], got
+        assert got["network_hints"] == [f"network: blocked {HOST}:{other} (1 time); allow it with PATCH /api/sandboxes/{box}/network "
+                                        f'{{"add_allow": ["{HOST}:{other}"]}}'], got["network_hints"]
+        got = d.run(box, ["/usr/bin/python3", "-c", LOOK])
+        assert [(b["host"], b["port"]) for b in got["network_blocked"]] == [("evil.example", 0)], got
+        # It is stored with the command.
+        front = d.child("cay-front")
+        os.kill(front, signal.SIGKILL)
+        wait_for("another front", lambda: d.child("cay-front") not in (None, front))
+        wait_for("an answer", lambda: d.ask("GET", "/api/sandboxes").status == 200)
+        again = d.must(200, "GET", f"/api/sandboxes/{box}/execs/{got['exec_id']}")
+        assert again["network_blocked"] == got["network_blocked"], again
+        # On the command line, and to a model.
+        told = cay("exec", box, "/usr/bin/python3", "-c", LOOK)
+        assert "cay: network: blocked evil.example (" in told.stderr and \
+            f"allow it with `cay network set {box} --add-allow evil.example`" in told.stderr, told
+        # One that is allowed, and does not answer.
+        d.must(200, "PATCH", f"/api/sandboxes/{box}/network", {"add_allow": [f"{HOST}:1"]}, token=admin(d))
+        got = d.run(box, ["/usr/bin/python3", "-c", FETCH, f"http://{HOST}:1/"])
+        assert [(b["host"], b["port"], b["allowed"]) for b in got["network_blocked"]] == [(HOST, 1, True)], got
+        # Without a network, a command that fails and says so.
+        alone = make(d)
+        got = d.run(alone, ["/usr/bin/python3", "-c", "import socket; socket.getaddrinfo('pypi.org', 443)"])
+        assert got["exit_code"] == 1 and got["lacks_network"] and "has no network" in got["network_hints"][0], got
+        got = d.run(alone, ["/bin/sh", "-c", "echo no such thing; exit 1"])
+        assert not got["lacks_network"] and got["network_hints"] == [], got
+        told = cay("exec", alone, "/usr/bin/python3", "-c", "import socket; socket.getaddrinfo('pypi.org', 443)")
+        assert f"this sandbox has no network; give it one with `cay network set {alone} --add-allow HOST`" in told.stderr, told
+        # The quota's end is a cause.
+        small = make(d, allow=[f"{HOST}:{port}"], limits={"memory": "128m", "network_total": "100k"})
+        got = d.run(small, ["/usr/bin/python3", "-c", f"import urllib.request as u; u.urlopen('http://{HOST}:{port}/big').read()"])
+        assert got["cause"] == "network" and "100 KiB" in got["cause_text"] and "network_total" in got["advice"], got
+
+
 def they_outlive_what_dies(port):
     with Daemon() as d:
         idle = sockets_of(d.child("cay-net"))
@@ -320,7 +377,7 @@ def the_command_line_has_it(port):
         assert got.returncode == 0 and "allowed" in got.stdout and HOST in got.stdout, got
 
 
-TESTS = [rules_hold, rules_change, limits_hold, mistakes_are_told, templates_bound_requests, they_outlive_what_dies, the_command_line_has_it]
+TESTS = [rules_hold, rules_change, limits_hold, commands_say_what_was_blocked, mistakes_are_told, templates_bound_requests, they_outlive_what_dies, the_command_line_has_it]
 
 if __name__ == "__main__":
     if not shutil.which("python3", path="/usr/bin:/bin"):

@@ -246,6 +246,9 @@ export interface RunResult {
   cause_text: string;
   advice: string;
   hints: string[];
+  network_blocked: NetworkBlocked[];
+  lacks_network: boolean;
+  network_hints: string[];
   duration_ms: number;
   wall_us: number;
   cpu_us: number;
@@ -293,6 +296,9 @@ export interface ExecResult {
   cause_text: string;
   advice: string;
   hints: string[];
+  network_blocked: NetworkBlocked[];
+  lacks_network: boolean;
+  network_hints: string[];
   duration_ms: number;
   wall_us: number;
   cpu_us: number;
@@ -336,6 +342,9 @@ export interface Exec {
   cause_text: string;
   advice: string;
   hints: string[];
+  network_blocked: NetworkBlocked[];
+  lacks_network: boolean;
+  network_hints: string[];
   duration_ms: number;
   wall_us: number;
   cpu_us: number;
@@ -352,6 +361,13 @@ export interface Exec {
   watchers: number;
   idle_limit_ms: number;
   idle_ms: number;
+}
+
+export interface NetworkBlocked {
+  host: string;
+  port: number;
+  count: number;
+  allowed: boolean;
 }
 
 export interface OutputLost {
@@ -627,6 +643,7 @@ export interface ContainerStart {
   cause: string | null;
   cause_text: string;
   advice: string;
+  network_hints: string[];
   duration_ms: number;
   stdout_truncated: boolean;
   stderr_truncated: boolean;
@@ -649,6 +666,7 @@ export interface ContainerRun {
   cause: string | null;
   cause_text: string;
   advice: string;
+  network_hints: string[];
   duration_ms: number;
   stdout_truncated: boolean;
   stderr_truncated: boolean;
@@ -712,6 +730,7 @@ export interface ServiceRun {
   cause: string | null;
   cause_text: string;
   advice: string;
+  network_hints: string[];
   duration_ms: number;
   stdout_truncated: boolean;
   stderr_truncated: boolean;

@@ -259,6 +259,9 @@ class _RunResultAlways(TypedDict):
     cause_text: str
     advice: str
     hints: List[str]
+    network_blocked: List[NetworkBlocked]
+    lacks_network: bool
+    network_hints: List[str]
     duration_ms: int
     wall_us: int
     cpu_us: int
@@ -309,6 +312,9 @@ class _ExecResultAlways(TypedDict):
     cause_text: str
     advice: str
     hints: List[str]
+    network_blocked: List[NetworkBlocked]
+    lacks_network: bool
+    network_hints: List[str]
     duration_ms: int
     wall_us: int
     cpu_us: int
@@ -355,6 +361,9 @@ class Exec(TypedDict):
     cause_text: str
     advice: str
     hints: List[str]
+    network_blocked: List[NetworkBlocked]
+    lacks_network: bool
+    network_hints: List[str]
     duration_ms: int
     wall_us: int
     cpu_us: int
@@ -371,6 +380,13 @@ class Exec(TypedDict):
     watchers: int
     idle_limit_ms: int
     idle_ms: int
+
+
+class NetworkBlocked(TypedDict):
+    host: str
+    port: int
+    count: int
+    allowed: bool
 
 
 OutputLost = TypedDict("OutputLost", {
@@ -688,6 +704,7 @@ class _ContainerStartAlways(TypedDict):
     cause: Optional[str]
     cause_text: str
     advice: str
+    network_hints: List[str]
     duration_ms: int
     stdout_truncated: bool
     stderr_truncated: bool
@@ -713,6 +730,7 @@ class _ContainerRunAlways(TypedDict):
     cause: Optional[str]
     cause_text: str
     advice: str
+    network_hints: List[str]
     duration_ms: int
     stdout_truncated: bool
     stderr_truncated: bool
@@ -781,6 +799,7 @@ class _ServiceRunAlways(TypedDict):
     cause: Optional[str]
     cause_text: str
     advice: str
+    network_hints: List[str]
     duration_ms: int
     stdout_truncated: bool
     stderr_truncated: bool
