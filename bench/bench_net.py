@@ -1,91 +1,47 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""cay-net against a direct way, in turns: connects over a veth pair, throughput beside a copy over loopback, memory of idle connections.
-Ratios are what counts. Run by `make bench` below tests/isolated/run_isolated (CAY_BUILD_DIR, CAY_SOURCE_DIR)."""
+"""cay-net against a direct way, in turns: connects over a veth pair, throughput beside a copy over loopback and beside pasta, memory of idle
+connections, and what a policy adds to the creation of a sandbox. Both ends are C (net_peer.c). Ratios are what counts. Run by `make bench` below
+tests/isolated/run_isolated (CAY_BUILD_DIR, CAY_SOURCE_DIR)."""
 import os
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-TESTS = os.path.join(os.environ['CAY_SOURCE_DIR'], 'tests', 'integration', 'net')
-sys.path.insert(0, TESTS)
+TESTS = os.path.join(os.environ['CAY_SOURCE_DIR'], 'tests', 'integration')
+sys.path[:0] = [os.path.join(TESTS, 'net'), os.path.join(TESTS, 'serve')]
 import wire  # noqa: E402
-from world import PEER, PUBLIC, Box, Internet, Net, make_certificate  # noqa: E402
+from world import BUILD, PEER, PUBLIC, Box, Internet, Net  # noqa: E402
+from daemon import Daemon  # noqa: E402
 
 ROUNDS = int(os.environ.get('RUNS', '7'))
-CONNECTS, BYTES = 200, 512 << 20
-FETCH = '''import socket, sys, time
-began, s = time.monotonic(), socket.create_connection((sys.argv[1], 80))
-s.sendall(b"send %d\\n" % int(sys.argv[2]))
-left, room = int(sys.argv[2]), bytearray(1 << 20)
-while left > 0:
-    n = s.recv_into(room)
-    if n == 0:
-        sys.exit("cut off")
-    left -= n
-print(time.monotonic() - began)
-'''
+CONNECTS, BYTES, STARTS, CREATES = 500, 1 << 30, 20, 20
+PEER_PROGRAM, PORT = f'{BUILD}/bench/net_peer', '80'
 
 
-def connects(host):
-    """Seconds for a connection with one word each way."""
-    began = time.monotonic()
-    for _ in range(CONNECTS):
-        with socket.create_connection((host, 80)) as s:
-            s.sendall(b'who\n')
-            while s.recv(100):
-                pass
-    return (time.monotonic() - began) / CONNECTS
+class Servers(Internet):
+    def serve(self):
+        server = subprocess.Popen([PEER_PROGRAM, 'serve', PORT], stdout=subprocess.PIPE, preexec_fn=lambda: wire._libc.prctl(1, 9))
+        assert server.stdout.readline() == b'listening\n'
 
 
-def fetch(host):
-    return float(subprocess.run([sys.executable, '-c', FETCH, host, str(BYTES)], check=True, capture_output=True).stdout)
-
-
-def in_net(pid, fn, *args):
-    r, w = os.pipe()
-    child = os.fork()
-    if child == 0:
-        wire.enter_net(pid)
-        os.write(w, repr(fn(*args)).encode())
-        os._exit(0)
-    os.close(w)
-    got = os.read(r, 100)
-    os.close(r)
-    os.waitpid(child, 0)
-    return float(got)
-
-
-def hold(host, count, ready, go_on):
-    held = []
-    for _ in range(count):
-        s = socket.create_connection((host, 80))
-        s.sendall(b'hold\n')
-        held.append(s)
-    for s in held:
-        s.recv(4)
-    os.write(ready, b'r')
-    os.read(go_on, 1)
+def peer(pid, *words, before=()):
+    """Runs it in that process's network namespace (None: in ours); the number that it prints."""
+    place = (lambda: wire.enter_net(pid)) if pid else None
+    done = subprocess.run([*before, PEER_PROGRAM, *map(str, words)], check=True, capture_output=True, preexec_fn=place, timeout=60)
+    return float(done.stdout)
 
 
 def memory_of_idle(net, box, count):
-    ready, go_on = os.pipe(), os.pipe()
     before = net.memory()
-    child = os.fork()
-    if child == 0:
-        os.close(go_on[1])
-        wire.enter_net(box.child.pid)
-        hold(PUBLIC, count, ready[1], go_on[0])
-        os._exit(0)
-    os.close(ready[1])
-    assert os.read(ready[0], 1) == b'r'
-    grown = net.memory() - before
-    os.close(go_on[1])
-    os.waitpid(child, 0)
+    with subprocess.Popen([PEER_PROGRAM, 'hold', PUBLIC, PORT, str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          preexec_fn=lambda: wire.enter_net(box.child.pid)) as holder:
+        assert holder.stdout.readline() == b'held\n'
+        grown = net.memory() - before
+        holder.stdin.close()
     return grown
 
 
@@ -93,36 +49,79 @@ def ratio(a, b):
     return statistics.median(x / y for x, y in zip(a, b))
 
 
-def main():
+def bytes_and_connects():
     folder = tempfile.mkdtemp()
     os.chmod(folder, 0o755)
-    make_certificate(folder)
     with open(f'{folder}/resolv.conf', 'w', encoding='utf-8') as f:
         f.write(f'nameserver {PEER}\n')
-    internet = Internet(folder)
+    internet = Servers(folder)
     net = Net(f'{folder}/resolv.conf')
     box = Box('bench')
     a = net.front.add('bench', box.sockets, 'template public\nown public\n', wire.limits(connections=2000, connections_s=1000000))
     assert a.code == 0, a.text
-    rows = {'direct': [], 'cay-net': [], 'loopback': [], 'fetch': []}
+    pasta = ['pasta', '-q', '--config-net', '-t', 'none', '-u', 'none', '--'] if shutil.which('pasta') else None
+    rows = {name: [] for name in ('direct', 'connect', 'loopback', 'veth', 'fetch', 'pasta')}
     for _ in range(ROUNDS):
-        rows['direct'].append(connects(PUBLIC))
-        rows['cay-net'].append(in_net(box.child.pid, connects, PUBLIC))
-        rows['loopback'].append(in_net(internet.pid, fetch, '127.0.0.1'))
-        rows['fetch'].append(in_net(box.child.pid, fetch, PUBLIC))
-    mid = statistics.median
-    print(f'network, {ROUNDS} rounds in turns, medians')
-    print(f'  connect and one word each way   direct {mid(rows["direct"]) * 1e6:.0f} us   cay-net {mid(rows["cay-net"]) * 1e6:.0f} us   '
-          f'{ratio(rows["cay-net"], rows["direct"]):.2f} times (goal: 2 at most)')
-    rate = {k: BYTES / mid(v) / 1e6 for k, v in rows.items() if v and k in ('loopback', 'fetch')}
-    print(f'  bytes from the world            loopback {rate["loopback"]:.0f} MB/s   cay-net {rate["fetch"]:.0f} MB/s   '
-          f'{ratio(rows["loopback"], rows["fetch"]):.2f} of it (goal: 0.6)')
-    print(f'  1,000 idle connections          {memory_of_idle(net, box, 1000) / 1048576:.1f} MiB (goal: 8 at most)')
+        rows['direct'].append(peer(None, 'connects', PUBLIC, PORT, CONNECTS))
+        rows['connect'].append(peer(box.child.pid, 'connects', PUBLIC, PORT, CONNECTS))
+        rows['loopback'].append(peer(internet.pid, 'fetch', '127.0.0.1', PORT, BYTES))
+        rows['veth'].append(peer(None, 'fetch', PUBLIC, PORT, BYTES))
+        rows['fetch'].append(peer(box.child.pid, 'fetch', PUBLIC, PORT, BYTES))
+        if pasta:
+            try:
+                rows['pasta'].append(peer(None, 'fetch', PUBLIC, PORT, BYTES, before=pasta))
+            except (subprocess.SubprocessError, OSError) as e:
+                print(f'  pasta is not compared: {str(getattr(e, "stderr", b"") or e)[:200]}')
+                pasta = None
+    mid = {k: statistics.median(v) for k, v in rows.items() if v}
+    rate = {k: BYTES / mid[k] / 1e6 for k in ('loopback', 'veth', 'fetch', 'pasta') if k in mid}
+    print(f'network, {ROUNDS} rounds in turns, medians; both ends in C')
+    print(f'  connect, a byte each way   direct {mid["direct"] * 1e6:.0f} us   cay-net {mid["connect"] * 1e6:.0f} us   '
+          f'{ratio(rows["connect"], rows["direct"]):.2f} times (goal: 2 at most)')
+    print(f'  bytes from the world       loopback {rate["loopback"]:.0f} MB/s   veth pair {rate["veth"]:.0f} MB/s   cay-net {rate["fetch"]:.0f} MB/s   '
+          f'{ratio(rows["loopback"], rows["fetch"]):.2f} of loopback (goal: 0.6), {ratio(rows["veth"], rows["fetch"]):.2f} of the veth pair')
+    if 'pasta' in rate:
+        print(f'                             pasta {rate["pasta"]:.0f} MB/s   cay-net is {ratio(rows["pasta"], rows["fetch"]):.2f} of it (goal: 1)')
+    print(f'  1,000 idle connections     {memory_of_idle(net, box, 1000) / 1048576:.1f} MiB in cay-net (goal: 8 at most)', flush=True)
     net.front.drop('bench')
     box.close()
     net.close()
     internet.close()
     shutil.rmtree(folder)
+
+
+def starts():
+    """`cay run -- true` with a policy and without."""
+    rows = {'without': [], 'with': []}
+    for _ in range(ROUNDS):
+        rows['without'].append(peer(None, 'run', STARTS, f'{BUILD}/cay', 'run', '--', '/bin/true'))
+        rows['with'].append(peer(None, 'run', STARTS, f'{BUILD}/cay', 'run', '--allow', 'pypi.org', '--', '/bin/true'))
+    print(f'  cay run -- true            without {statistics.median(rows["without"]) * 1e3:.1f} ms   with a policy '
+          f'{statistics.median(rows["with"]) * 1e3:.1f} ms   {ratio(rows["with"], rows["without"]):.2f} times (goal: 1.15 at most)', flush=True)
+
+
+def creates():
+    """A sandbox of a daemon, over its port, with a policy and without."""
+    rows = {'without': [], 'with': []}
+    with Daemon('--max-sandboxes', '64') as d:
+        token = d.make_token('--scope', 'admin')
+        for _ in range(ROUNDS):
+            for name, fields in (('without', {}), ('with', {'allow': ['pypi.org', '*.pythonhosted.org']})):
+                times = []
+                for _ in range(CREATES):
+                    began = time.monotonic()
+                    made = d.must(201, 'POST', '/api/sandboxes', {'limits': {'memory': '64m'}, **fields}, token=token)
+                    times.append(time.monotonic() - began)
+                    d.must(200, 'DELETE', f'/api/sandboxes/{made["sandbox_id"]}', token=token)
+                rows[name].append(statistics.median(times))
+    print(f'  create in the daemon       without {statistics.median(rows["without"]) * 1e3:.1f} ms   with a policy '
+          f'{statistics.median(rows["with"]) * 1e3:.1f} ms   {ratio(rows["with"], rows["without"]):.2f} times (goal: 1.15 at most)', flush=True)
+
+
+def main():
+    parts = {'bytes': bytes_and_connects, 'starts': starts, 'creates': creates}
+    for name in sys.argv[1:] or parts:
+        parts[name]()
 
 
 main()

@@ -291,6 +291,8 @@ static int open_service(struct front *f, struct cay_error *err)
                 .publish = publish,
                 .unpublish = unpublish,
                 .read_json = read_json,
+                .secrets_text = cay_front_secrets_text,
+                .secrets_ca = cay_front_secrets_ca,
                 .free_json = free_json,
                 .ctx = f,
         };
@@ -435,7 +437,7 @@ static int open_all(struct front *f, unsigned tcp_count, struct cay_error *err)
                 return -1;
         if (open_store(f, err) < 0)
                 return cay_wrap(err, "open the state");
-        if (cay_front_load_keys(f, err) < 0 || open_gate(f, err) < 0)
+        if (cay_front_load_keys(f, err) < 0 || cay_front_load_vault(f, err) < 0 || open_gate(f, err) < 0)
                 return -1;
         if (open_templates(f, err) < 0)
                 return -1;
@@ -479,6 +481,8 @@ static void close_all(struct front *f)
         cay_front_templates_done(&f->templates);
         cay_gate_free(f->gate);
         cay_api_keys_free(f->keys);
+        cay_vault_free(f->vault);
+        cay_secret_done(&f->vault_key);
         cay_tls_context_free(f->tls);
         cay_secret_done(&f->secret);
         cay_config_done(&f->config);

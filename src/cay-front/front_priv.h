@@ -2,6 +2,8 @@
 /* The parts of a front, in the order in which they are made. */
 #pragma once
 
+#include "domain/auth/vault.h"
+#include "foundation/http/tls_ca.h"
 #include "domain/auth/api_key.h"
 #include "domain/auth/login.h"
 #include "domain/auth/secret.h"
@@ -22,6 +24,9 @@ struct front {
         /* before the drop */
         struct cay_config config;
         struct cay_secret secret;
+        struct cay_secret vault_key; /* until the vault is opened */
+        struct cay_vault *vault;     /* owned; NULL: no secrets for sandboxes */
+        char vault_ca[CAY_TLS_CA_PEM];
         struct cay_tls_context *tls; /* NULL: no TLS */
         int state_fd, spool_fd;
         int newest_fd; /* beside the sandboxes' files: the newest position of the database; -1: none */
@@ -63,4 +68,8 @@ int cay_front_prepare(struct front *f,
 /* front_world.c: what ops get. */
 void cay_front_fill_world(struct front *f);
 int cay_front_load_keys(struct front *f, struct cay_error *err);
+int cay_front_load_vault(struct front *f, struct cay_error *err);
+/* For struct cay_service_env; ctx is the front. */
+int cay_front_secrets_text(void *ctx, const char *owner, const char *secrets, struct cay_buf *out);
+const char *cay_front_secrets_ca(void *ctx);
 void cay_front_watch_keys(struct front *f); /* stores, now and then, when keys were used */

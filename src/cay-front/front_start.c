@@ -41,11 +41,23 @@ static int load_secret(struct front *f, struct cay_error *err)
 
         if (f->config.token_secret[0])
                 return cay_secret_set(&f->secret, f->config.token_secret, err);
-        if (cay_secret_load(CAY_HAND_DATA, &f->secret, &made, err) < 0)
+        if (cay_secret_load(CAY_HAND_DATA, CAY_SECRET_FILE, &f->secret, &made, err) < 0)
                 return -1;
         if (made)
                 cay_log_info("token secret made", "file=%s", CAY_SECRET_FILE);
         return 0;
+}
+
+/* Without it there are no secrets for sandboxes, and all else works. */
+static void load_vault_key(struct front *f)
+{
+        struct cay_error err = { 0 };
+        bool made = false;
+
+        if (cay_secret_load(CAY_HAND_DATA, CAY_VAULT_KEY_FILE, &f->vault_key, &made, &err) < 0)
+                cay_log_error("sandboxes have no secrets", "error=%s", err.msg);
+        else if (made)
+                cay_log_info("key of secrets made", "file=%s", CAY_VAULT_KEY_FILE);
 }
 
 static int load_tls(struct front *f, struct cay_error *err)
@@ -146,6 +158,7 @@ int cay_front_prepare(struct front *f, struct cay_error *err)
         uid_t id;
 
         f->own_uid = (unsigned)geteuid();
+        load_vault_key(f);
         if (load_secret(f, err) < 0 || load_tls(f, err) < 0)
                 return -1;
         set_up_memory();

@@ -116,7 +116,7 @@ static int find_secret(const struct cay_config *c, struct cay_secret *ret, struc
                 return cay_fail(err, CAY_NOT_FOUND,
                                 "'%.100s' has no secret: `cay serve --data %.100s` makes one", c->data,
                                 c->data);
-        return cay_secret_load(fd, ret, &made, err);
+        return cay_secret_load(fd, CAY_SECRET_FILE, ret, &made, err);
 }
 
 struct wish { /* a token's options, validated */

@@ -116,6 +116,7 @@ void cay_front_fill_world(struct front *f)
                 .clock = &cay_store_system_clock,
                 .config = &f->config,
                 .keys = f->keys,
+                .vault = f->vault,
                 .use = &f->use,
                 .logins = &f->logins,
                 .budgets = &f->budgets,

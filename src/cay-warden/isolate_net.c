@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,6 +24,10 @@
 #include "cay-warden/isolate.h"
 
 static const char resolver[] = "nameserver 127.0.0.1\n";
+
+#define HOST_CERTIFICATES "/etc/ssl/certs/ca-certificates.crt"
+#define CERTIFICATES "cay-ca.pem" /* CAY_SPEC_CA_FILE, in /etc */
+#define CERTIFICATES_MAX (2u << 20)
 
 static int loopback_up(void)
 {
@@ -93,17 +98,26 @@ void isolate_make_network(struct isolate *iso, int userns)
 }
 
 /* Whatever the image or an earlier box has there: a link of it is replaced, never followed. */
+static int make_in_etc(struct isolate *iso, const char *name)
+{
+        cay_auto_close int etc = isolate_dir(iso, "etc", 0755, 0);
+        int file;
+
+        if (unlinkat(etc, name, 0) < 0 && errno != ENOENT)
+                return -errno;
+        file = sys_open_at(etc, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
+        if (file >= 0 && fchmod(file, 0644) < 0) {
+                close(file);
+                return -errno;
+        }
+        return file;
+}
+
 static void write_resolver(struct isolate *iso)
 {
-        cay_auto_close int etc = isolate_dir(iso, "etc", 0755, 0), file = -1;
-        int r = unlinkat(etc, "resolv.conf", 0) < 0 && errno != ENOENT ? -errno : 0;
+        cay_auto_close int file = make_in_etc(iso, "resolv.conf");
+        int r = file < 0 ? file : sys_write_all(file, resolver, sizeof(resolver) - 1);
 
-        if (r == 0) {
-                file = sys_open_at(etc, "resolv.conf", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
-                r = file < 0 ? file : sys_write_all(file, resolver, sizeof(resolver) - 1);
-        }
-        if (r == 0 && fchmod(file, 0644) < 0)
-                r = -errno;
         if (r < 0)
                 isolate_fail(iso, r, "write /etc/resolv.conf");
 }
@@ -112,6 +126,34 @@ static void write_resolver(struct isolate *iso)
 static bool may_get_one(const struct isolate *iso)
 {
         return iso->plan->flags & WIRE_PLAN_ROOTFS && !(iso->plan->flags & WIRE_PLAN_ONE_SHOT);
+}
+
+/* A host without certificates has none to add. */
+static int copy_host_certificates(int to)
+{
+        static char bytes[16384];
+        cay_auto_close int from = sys_open_at(AT_FDCWD, HOST_CERTIFICATES, O_RDONLY | O_NONBLOCK, 0);
+        ssize_t n = 0;
+        int r = 0;
+
+        for (size_t all = 0; from >= 0 && r == 0 && all < CERTIFICATES_MAX; all += (size_t)n) {
+                n = sys_read_all(from, bytes, sizeof(bytes));
+                if (n <= 0)
+                        break;
+                r = sys_write_all(to, bytes, (size_t)n);
+        }
+        return r;
+}
+
+static void write_certificates(struct isolate *iso)
+{
+        cay_auto_close int file = make_in_etc(iso, CERTIFICATES);
+        int r = file < 0 ? file : copy_host_certificates(file);
+
+        if (r == 0)
+                r = sys_write_all(file, iso->plan->ca, strnlen(iso->plan->ca, sizeof(iso->plan->ca)));
+        if (r < 0)
+                isolate_fail(iso, r, "write /etc/" CERTIFICATES);
 }
 
 static bool lacks_rules(int32_t result)
@@ -140,4 +182,6 @@ void isolate_enter_network(struct isolate *iso)
         sys_close_fds(fds, count);
         if (has_way_out(iso) || may_get_one(iso))
                 write_resolver(iso);
+        if (iso->plan->flags & WIRE_PLAN_CA)
+                write_certificates(iso);
 }

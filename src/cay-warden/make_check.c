@@ -76,6 +76,9 @@ int warden_make_check_plan(struct warden *w, const struct wire_plan *p, const in
 
         if (memchr(p->id, 0, sizeof(p->id)) == NULL || !cay_id_is_valid(p->id))
                 return cay_fail(err, CAY_INVALID, "the box's id is not of the form [a-z0-9-]");
+        if (p->flags & WIRE_PLAN_CA &&
+            (!(p->flags & WIRE_PLAN_NETWORK) || memchr(p->ca, 0, sizeof(p->ca)) == NULL))
+                return cay_fail(err, CAY_INVALID, "a certificate without its end, or without a network");
         if (p->flags & ~WIRE_PLAN_ALL)
                 return cay_fail(err, CAY_INVALID, "unknown plan flags 0x%x", p->flags);
         if (p->memory_bytes > DISK_MAX || p->swap_bytes > DISK_MAX || p->disk_bytes > DISK_MAX ||

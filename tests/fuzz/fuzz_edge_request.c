@@ -101,14 +101,18 @@ static void read_secrets(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct result whole, pieces;
+        size_t least;
 
         if (size > EDGE_HEAD_MAX || memmem(data, size, VALUE, strlen(VALUE)))
                 return 0;
         read_secrets(data, size);
         run(&whole, data, size, size);
         run(&pieces, data, size, 1);
-        must(whole.request.state == pieces.request.state && whole.out.len == pieces.out.len &&
-             memcmp(cay_buf_data(&whole.out), cay_buf_data(&pieces.out), whole.out.len) == 0);
+        least = whole.out.len < pieces.out.len ? whole.out.len : pieces.out.len;
+        must(whole.request.state == pieces.request.state);
+        must(whole.out.len == pieces.out.len ||
+             whole.request.state == EDGE_REFUSED); /* then one may have stopped earlier */
+        must(memcmp(cay_buf_data(&whole.out), cay_buf_data(&pieces.out), least) == 0);
         if (!memmem(data, size, "asic", 4) && !memmem(data, size, "ASIC", 4)) {
                 check_rest(&whole, data, size);
                 if (whole.request.state != EDGE_RAW && !memchr(data, '\0', size))

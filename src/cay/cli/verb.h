@@ -45,7 +45,7 @@ struct cay_verb {
         char hide[176];    /* fields that are not options */
         char flat[8];      /* an object whose members are options themselves */
         char letters[48];  /* "env:e workdir:w" */
-        char renames[16];  /* "labels:label": a repeatable option has a singular name */
+        char renames[32];  /* "labels:label": a repeatable option has a singular name */
         char about[400];   /* help: what it does */
         char other_op[24]; /* used when an optional first word is left out */
         char pages[16];    /* the answer's array that continues on further pages */

@@ -109,10 +109,17 @@ const struct cay_verb cay_verbs[] = {
           .hide = "project_name memory_limit cpu_limit workspace confirm",
           .flat = "limits",
           .letters = "env:e",
-          .renames = "labels:label",
+          .renames = "labels:label secrets:secret",
           .about = "Creates a sandbox and prints its id.",
           .more = CAY_MORE_CREATE,
           .show = CAY_SHOW_ID },
+        { .name = "secret set",
+          .op = "secret_set",
+          .words = "name",
+          .hide = "value",
+          .about = "Sets a secret for requests of your sandboxes to one host. Its value is read from "
+                   "standard\n"
+                   "input and is never shown again. `cay create --secret NAME` lets a sandbox use it." },
         { .name = "ls",
           .op = "sandbox_list",
           .words = "",

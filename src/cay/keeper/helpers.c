@@ -2,6 +2,7 @@
 /* The table of helper programs and their supervision (helpers.h has the theory of operation). */
 #include "cay/keeper/helpers.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -44,8 +45,16 @@ static bool is_net_wanted(const struct keeper *k)
 
 static int start_net(struct keeper *k, struct cay_helper *h, struct cay_error *err)
 {
-        char *argv[] = { (char *)"cay-net", (char *)"--keep", (char *)"--id", (char *)NET_ID, NULL };
+        char edge[PATH_MAX];
+        char *argv[] = { (char *)"cay-net",
+                         (char *)"--keep",
+                         (char *)"--id",
+                         (char *)NET_ID,
+                         (char *)"--edge",
+                         edge,
+                         NULL };
 
+        snprintf(edge, sizeof(edge), "%s/cay-edge", k->options->program_dir);
         return cay_helper_start(h, &(struct cay_spawn){ .argv = argv }, err);
 }
 

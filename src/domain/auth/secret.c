@@ -41,40 +41,40 @@ int cay_secret_set(struct cay_secret *s, const char *text, struct cay_error *err
 /*
  * Accepts only a plain file that its owner alone may read. The owner must be us, root or the folder's owner.
  */
-static int check_file(int dirfd, int fd, struct cay_error *err)
+static int check_file(int dirfd, int fd, const char *file, struct cay_error *err)
 {
         struct stat st, dir;
 
         if (fstat(fd, &st) < 0 || fstat(dirfd, &dir) < 0)
-                return cay_fail_sys(err, CAY_INTERNAL, -errno, "stat " CAY_SECRET_FILE);
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "stat %s", file);
         if (!S_ISREG(st.st_mode))
-                return cay_fail(err, CAY_DENIED, CAY_SECRET_FILE " is not a plain file");
+                return cay_fail(err, CAY_DENIED, "%s is not a plain file", file);
         if (st.st_uid != geteuid() && st.st_uid != dir.st_uid && st.st_uid != 0)
-                return cay_fail(err, CAY_DENIED, CAY_SECRET_FILE " belongs to uid %u: chown it", st.st_uid);
+                return cay_fail(err, CAY_DENIED, "%s belongs to uid %u: chown it", file, st.st_uid);
         if (st.st_mode & 077)
                 return cay_fail(err, CAY_DENIED,
-                                CAY_SECRET_FILE " can be read by others (mode %04o): chmod 600 it, and "
-                                                "replace the secret if somebody may have read it",
-                                st.st_mode & 07777);
+                                "%s can be read by others (mode %04o): chmod 600 it, and "
+                                "replace the secret if somebody may have read it",
+                                file, st.st_mode & 07777);
         return 0;
 }
 
-static int read_file(int dirfd, int fd, struct cay_secret *ret, struct cay_error *err)
+static int read_file(int dirfd, int fd, const char *file, struct cay_secret *ret, struct cay_error *err)
 {
         char text[CAY_SECRET_MAX + 2];
         ssize_t n;
         int r;
 
-        if (check_file(dirfd, fd, err) < 0)
+        if (check_file(dirfd, fd, file, err) < 0)
                 return -1;
         n = pread(fd, text, sizeof(text), 0);
         if (n < 0)
-                return cay_fail_sys(err, CAY_INTERNAL, -errno, "read " CAY_SECRET_FILE);
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "read %s", file);
         if (n > 0 && text[n - 1] == '\n')
                 n--;
         r = set_bytes(ret, text, (size_t)n, err);
         cay_digest_wipe(text, sizeof(text));
-        return r < 0 ? cay_wrap(err, CAY_SECRET_FILE) : 0;
+        return r < 0 ? cay_wrap(err, "%s", file) : 0;
 }
 
 static void to_hex(const uint8_t *bytes, size_t len, char *ret)
@@ -89,7 +89,7 @@ static void to_hex(const uint8_t *bytes, size_t len, char *ret)
 }
 
 /* Links the file to its name after its bytes are on the disk. An existing file stays. */
-static int write_new(int dirfd, int fd, const char *temp)
+static int write_new(int dirfd, int fd, const char *temp, const char *file)
 {
         char text[2 * RANDOM_BYTES + 2];
         uint8_t random[RANDOM_BYTES];
@@ -111,14 +111,14 @@ static int write_new(int dirfd, int fd, const char *temp)
                 return r;
         if (fsync(fd) < 0)
                 return -errno;
-        if (linkat(dirfd, temp, dirfd, CAY_SECRET_FILE, 0) < 0 && errno != EEXIST)
+        if (linkat(dirfd, temp, dirfd, file, 0) < 0 && errno != EEXIST)
                 return -errno;
         return fsync(dirfd) < 0 ? -errno : 0;
 }
 
-static int make_file(int dirfd, struct cay_error *err)
+static int make_file(int dirfd, const char *file, struct cay_error *err)
 {
-        char temp[sizeof(CAY_SECRET_FILE) + 24];
+        char temp[64];
         uint8_t random[8];
         char hex[2 * sizeof(random) + 1];
         cay_auto_close int fd = -1;
@@ -127,33 +127,31 @@ static int make_file(int dirfd, struct cay_error *err)
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "random bytes");
         to_hex(random, sizeof(random), hex);
-        snprintf(temp, sizeof(temp), "." CAY_SECRET_FILE ".%s", hex);
+        snprintf(temp, sizeof(temp), ".%.30s.%s", file, hex);
         fd = openat(dirfd, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0)
-                return cay_fail_sys(err, errno == ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, -errno,
-                                    "make " CAY_SECRET_FILE);
-        r = fchmod(fd, 0600) < 0 ? -errno : write_new(dirfd, fd, temp); /* whatever the umask was */
+                return cay_fail_sys(err, errno == ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, -errno, "make %s",
+                                    file);
+        r = fchmod(fd, 0600) < 0 ? -errno : write_new(dirfd, fd, temp, file); /* whatever the umask was */
         unlinkat(dirfd, temp, 0);
-        return r < 0 ? cay_fail_sys(err, r == -ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, r,
-                                    "make " CAY_SECRET_FILE)
-                     : 0;
+        return r < 0 ? cay_fail_sys(err, r == -ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, r, "make %s", file) : 0;
 }
 
-int cay_secret_load(int dirfd, struct cay_secret *ret, bool *ret_made, struct cay_error *err)
+int cay_secret_load(int dirfd, const char *file, struct cay_secret *ret, bool *ret_made,
+                    struct cay_error *err)
 {
         const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-        cay_auto_close int fd = openat(dirfd, CAY_SECRET_FILE, flags);
+        cay_auto_close int fd = openat(dirfd, file, flags);
         bool made = fd < 0 && errno == ENOENT;
 
         if (made) {
-                if (make_file(dirfd, err) < 0)
+                if (make_file(dirfd, file, err) < 0)
                         return -1;
-                fd = openat(dirfd, CAY_SECRET_FILE, flags);
+                fd = openat(dirfd, file, flags);
         }
         if (fd < 0)
-                return cay_fail_sys(err, errno == ELOOP ? CAY_DENIED : CAY_INTERNAL, -errno,
-                                    "open " CAY_SECRET_FILE);
-        if (read_file(dirfd, fd, ret, err) < 0)
+                return cay_fail_sys(err, errno == ELOOP ? CAY_DENIED : CAY_INTERNAL, -errno, "open %s", file);
+        if (read_file(dirfd, fd, file, ret, err) < 0)
                 return -1;
         *ret_made = made;
         return 0;

@@ -50,6 +50,8 @@ struct cay_network_ops {
         /* Of one that is there: connections that are not allowed any more end. Both copied. CAY_NOT_FOUND. */
         void (*change)(struct cay_network_broker *n, const char *id, const char *policy,
                        const struct cay_limits *limits, struct cay_job *job);
+        /* What requests of the sandbox get (domain/network/secret_text.h); copied. After add_take; fine when it is not there. */
+        void (*set_secrets)(struct cay_network_broker *n, const char *id, const char *text, size_t len);
         void (*drop)(struct cay_network_broker *n, const char *id); /* fine when it is not there */
         bool (*has)(struct cay_network_broker *n, const char *id);
         void (*each)(struct cay_network_broker *n, void (*each)(void *ctx, const char *id), void *ctx);

@@ -43,6 +43,12 @@ struct cay_spec_volume_text { /* one that was read from a text */
         bool read_only;
 };
 
+/*
+ * In a box with spec.ca: the host's certificates and that one, for programs to trust.
+ */
+#define CAY_SPEC_CA_FILE "/etc/cay-ca.pem"
+#define CAY_SPEC_CA_MAX 767 /* bytes of it */
+
 enum cay_spec_egress { /* where a box may connect to */
                        CAY_EGRESS_NONE,
                        /* names that were resolved to an address; the kernel refuses all else immediately */
@@ -84,6 +90,7 @@ struct cay_spec {
         bool bridge;
         /* outbound traffic is diverted to sockets, and their owner decides */
         enum cay_spec_egress egress;
+        const char *ca; /* with egress: PEM text, for CAY_SPEC_CA_FILE; NULL: no such file */
         const struct cay_spec_port *ports; /* with a bridge */
         unsigned port_count;
         const struct cay_spec_volume *volumes;

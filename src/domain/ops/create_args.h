@@ -22,7 +22,7 @@ struct cay_create_args {
                 danger;
         struct cay_field_map labels, metadata, env;
         struct cay_limits limits;
-        struct cay_field_texts may_skip, ports, volumes, allow, deny;
+        struct cay_field_texts may_skip, ports, volumes, allow, deny, secrets;
         struct cay_create_workspace workspace;
         uint64_t timeout_ms, idle_ms;
         bool has_timeout, has_idle, read_only, own_user_only;
@@ -68,6 +68,9 @@ void cay_op_fill_limits(struct cay_limits *l, const struct cay_config *config, u
           .max = CAY_NETWORK_RULES_MAX, .item_max = 319 },                                                                       \
         { "deny", CAY_FIELD_TEXTS, offsetof(type, m.deny), 0, "hosts that it may not reach, whatever allow says",                \
           .max = CAY_NETWORK_RULES_MAX, .item_max = 319 },                                                                       \
+        { "secrets", CAY_FIELD_TEXTS, offsetof(type, m.secrets), 0,                                                              \
+          "names of your secrets that its requests may use; inside, each is a variable with a placeholder",                    \
+          .max = 32, .item_max = 63 },                                                                                           \
         { "init", CAY_FIELD_TEXT, offsetof(type, m.init), 0,                                                                     \
           "cay, or none: copy nothing into it and run one command (docker; default: the template's, else cay)",         \
           .max = 63 },                                                                                                           \

@@ -45,6 +45,7 @@
 #define CAY_OP_UNKNOWN_LENGTH UINT64_MAX
 
 struct cay_api_keys;
+struct cay_vault;
 struct cay_config;
 struct cay_logins;
 struct cay_budgets;
@@ -63,6 +64,7 @@ struct cay_op_world {
         const struct cay_clock *clock;
         const struct cay_config *config;
         struct cay_api_keys *keys;
+        struct cay_vault *vault; /* of secrets for sandboxes; NULL: there is none */
         struct cay_logins *logins;
         struct cay_budgets *budgets;     /* budget of memory for clients; NULL: not counted */
         struct cay_templates *templates; /* domain/ops/template_use.h; NULL: only host */

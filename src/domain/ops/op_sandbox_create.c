@@ -7,6 +7,7 @@
 #include "foundation/base/str.h"
 #include "domain/ops/create_args.h"
 #include "domain/ops/network_use.h"
+#include "domain/ops/secret_use.h"
 #include "domain/ops/template_use.h"
 #include "domain/ops/view.h"
 #include "domain/ops/most_time.h"
@@ -359,6 +360,7 @@ static void make(struct create *s, const struct cay_template *t)
         const struct cay_config *config = c->world->config;
         struct cay_field_pair labels[CAY_SERVICE_PAIRS_MAX], env[CAY_SERVICE_PAIRS_MAX];
         cay_auto_buf struct cay_buf policy = { 0 };
+        cay_auto(cay_secret_use_done) struct cay_secret_use secrets = { 0 };
         struct cay_engine_view engine;
         struct cay_error err = { 0 };
         struct cay_sandbox_new what = {
@@ -401,10 +403,12 @@ static void make(struct create *s, const struct cay_template *t)
             fill_init(c, t, &engine, &what.no_init, &err) < 0 ||
             cay_op_fit_inodes(&what.limits, a->limits.inodes == 0, &err) < 0 ||
             cay_op_template_env(t, &a->env, env, &what.env, &err) < 0 ||
+            cay_op_use_secrets(c, &a->secrets, what.policy, env, &what.env, &secrets, &err) < 0 ||
             fill_skip(&a->may_skip, &what.may_skip, &err) < 0 || find_workspace(c, a, &what, &err) < 0) {
                 fail(s, &err, NULL); /* the text begins with the field */
                 return;
         }
+        what.secrets = cay_buf_data(&secrets.text);
         cay_job_init(&s->service.job, on_made);
         cay_service_create(c->world->service, &what, &s->service);
 }

@@ -94,7 +94,7 @@ static void put_bool(struct cay_json *j, const char *key, bool value)
 struct sandbox_spec {
         uint64_t may_skip, skipped, watched, paused_ms;
         bool has_workspace, read_only, own_user_only, kept, has_box, stopping, no_init;
-        const char *workspace_mode, *workspace_path, *box_workspace, *network, *policy;
+        const char *workspace_mode, *workspace_path, *box_workspace, *network, *policy, *secrets;
         struct cay_field_texts ports, volumes;
 };
 
@@ -126,6 +126,7 @@ static const struct cay_field sandbox_spec_fields[] = {
           .kind = CAY_FIELD_TEXT,
           .offset = offsetof(struct sandbox_spec, policy),
           .max = CAY_SERVICE_TEXT_MAX },
+        LONG(struct sandbox_spec, secrets),
         ROW(struct sandbox_spec, ports, TEXTS),
         ROW(struct sandbox_spec, volumes, TEXTS),
         ROW(struct sandbox_spec, no_init, BOOL),
@@ -162,6 +163,8 @@ static void print_extras(struct cay_json *j, const struct cay_sandbox *sb)
         put_text(j, "network", cay_network_word(sb->network));
         if (sb->policy != NULL)
                 put_text(j, "policy", sb->policy);
+        if (sb->secrets != NULL)
+                put_text(j, "secrets", sb->secrets);
         cay_json_key(j, "ports");
         cay_json_begin_array(j);
         for (unsigned i = 0; i < sb->port_count; i++) {
@@ -303,6 +306,8 @@ static int fill_sandbox(struct cay_sandbox *sb, const struct cay_store_sandbox *
                     0 ||
             (text_or(spec->policy, NULL) != NULL && cay_sandbox_read_policy(sb, spec->policy, &ignored) < 0))
                 return -EBADMSG;
+        if (text_or(spec->secrets, NULL) != NULL)
+                sb->secrets = strdup(spec->secrets);
         sb->limits = r->limits;
         sb->may_skip = (unsigned)spec->may_skip;
         sb->skipped = (unsigned)spec->skipped;

@@ -61,6 +61,7 @@ void cay_sandbox_free(struct cay_sandbox *sb)
         explicit_bzero(sb->secret, sizeof(sb->secret));
         free(sb->box_workspace);
         free(sb->policy);
+        free(sb->secrets);
         cay_arena_done(&sb->mem);
         free(sb);
 }

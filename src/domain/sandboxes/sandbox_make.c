@@ -235,6 +235,11 @@ static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, str
             cay_sandbox_read_policy(sb, w->policy, err) < 0 || cay_sandbox_check_extras(sb, err) < 0 ||
             cay_sandbox_check_own_ports(sb, err) < 0)
                 return -1;
+        if (w->secrets != NULL && w->secrets[0] != '\0') {
+                sb->secrets = strdup(w->secrets);
+                if (sb->secrets == NULL)
+                        return cay_fail(err, CAY_INTERNAL, "no memory");
+        }
         if (cay_record_make_texts(sb, err) < 0)
                 return -1;
         sb->limits = w->limits;

@@ -79,6 +79,8 @@ int cay_sandbox_put_network(const struct cay_sandbox *sb, struct cay_spec *spec,
                 return cay_fail(err, CAY_UNAVAILABLE,
                                 "network: cay-net is not running now; try again, or leave the network out");
         spec->egress = sb->egress;
+        if (sb->secrets != NULL && sb->service->env.secrets_ca != NULL)
+                spec->ca = sb->service->env.secrets_ca(sb->service->env.ctx);
         return 0;
 }
 
@@ -92,6 +94,7 @@ struct cay_async *cay_sandbox_connect_take(struct cay_sandbox *sb, int fd,
 
         e->local = true;
         n->ops->add_take(n, sb->id, fd, sb->policy, &sb->limits, cay_async_engine(e, CAY_SERVICE_ENGINE_MS));
+        cay_sandbox_send_secrets(sb);
         return e;
 }
 

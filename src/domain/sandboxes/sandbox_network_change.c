@@ -122,12 +122,14 @@ static void on_rules(struct cay_async *e, const struct cay_error *err)
         }
         next = go_on(e, on_in_force);
         next->local = true;
-        if (fd >= 0)
+        if (fd >= 0) {
                 n->ops->add_take(n, sb->id, fd, sb->policy, &sb->limits,
                                  cay_async_engine(next, CAY_SERVICE_ENGINE_MS));
-        else
+                cay_sandbox_send_secrets(sb);
+        } else {
                 n->ops->change(n, sb->id, sb->policy, &sb->limits,
                                cay_async_engine(next, CAY_SERVICE_ENGINE_MS));
+        }
 }
 
 void cay_network_apply(struct cay_sandbox *sb, struct cay_service_call *call,

@@ -31,6 +31,7 @@
 #include <stdint.h>
 
 #include "foundation/base/arena.h"
+#include "foundation/base/buf.h"
 #include "foundation/base/field.h"
 #include "foundation/base/job.h"
 #include "domain/model/cause.h"
@@ -124,6 +125,12 @@ struct cay_service_env { /* borrowed: everything outlives the service */
         int (*read_json)(void *ctx, const char *text, const struct cay_field *fields, void *args,
                          void **ret_doc, struct cay_error *err);
         void (*free_json)(void *ctx, void *doc);
+        /*
+         * Secrets of requests (docs/network.md); NULL: there are none. secrets_text appends what the broker is told
+         * (domain/network/secret_text.h); secrets_ca is the certificate that boxes with secrets trust (PEM), NULL: none.
+         */
+        int (*secrets_text)(void *ctx, const char *owner, const char *secrets, struct cay_buf *out);
+        const char *(*secrets_ca)(void *ctx);
         void *ctx;
 };
 
@@ -197,8 +204,9 @@ struct cay_sandbox_new {           /* zeroed: all defaults but limits */
         const char *
                 policy; /* domain/network/policy_text.h; NULL: what the mode says. For engines with CAY_ENGINE_CAN_EGRESS */
         struct cay_field_texts ports,
-                volumes;    /* as domain/model/spec.h reads them; ports: with a bridge, or our own */
-        bool has_workspace; /* a host folder is mapped; else the workspace is a new empty folder */
+                volumes;     /* as domain/model/spec.h reads them; ports: with a bridge, or our own */
+        const char *secrets; /* for requests to hosts: lines of NAME PLACEHOLDER; NULL: none. With a policy */
+        bool has_workspace;  /* a host folder is mapped; else the workspace is a new empty folder */
         enum cay_workspace_mode workspace_mode;
         struct cay_folder folder;   /* looked at only with has_workspace; copied */
         const char *workspace_path; /* for people; may be NULL */
@@ -290,6 +298,8 @@ void cay_service_network_stats(struct cay_service *s, const struct cay_viewer *v
 void cay_service_network_log(struct cay_service *s, const struct cay_viewer *v, const char *id,
                              struct cay_service_network *c);
 void cay_service_network_done(struct cay_service_network *c);
+/* The owner has set or removed this secret: running sandboxes that use it have the new one, or none, from now on. */
+void cay_service_secrets_changed(struct cay_service *s, const char *owner, const char *name);
 
 struct cay_sandbox_view {
         const char *id, *name, *owner, *template_name, *engine;

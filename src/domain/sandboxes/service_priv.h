@@ -129,7 +129,8 @@ struct cay_sandbox {
         struct cay_limits limits;
         unsigned may_skip;
         enum cay_network network;
-        char *policy; /* owned; of its network (policy_text.h); NULL: an engine's own, or none */
+        char *policy;  /* owned; of its network (policy_text.h); NULL: an engine's own, or none */
+        char *secrets; /* owned; as in struct cay_sandbox_new; NULL: none */
         enum cay_spec_egress egress; /* as the policy needs it */
         bool network_asked;          /* its box's network is being set up or changed */
         bool network_synced;         /* this process told the broker its policy */
@@ -459,6 +460,7 @@ bool cay_sandbox_note_own_ports(struct cay_sandbox *sb,
 void cay_sandbox_unpublish(struct cay_sandbox *sb);                /* also when there are none */
 
 /* sandbox_network.c */
+void cay_sandbox_send_secrets(struct cay_sandbox *sb); /* to the broker, which has it already */
 /* policy: NULL: none given. Copied and checked; the engine is known. */
 int cay_sandbox_read_policy(struct cay_sandbox *sb, const char *policy, struct cay_error *err);
 unsigned cay_sandbox_unheld_network(const struct cay_sandbox *sb); /* limits (mask) that its engine ignores */

@@ -223,6 +223,10 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
                 p->flags |= WIRE_PLAN_NETWORK;
                 p->network = network_mode(spec->egress);
                 fds[count++] = network;
+                if (spec->ca) {
+                        p->flags |= WIRE_PLAN_CA;
+                        snprintf(p->ca, sizeof(p->ca), "%s", spec->ca);
+                }
         }
         engine_boxes_note(&e->boxes, spec->id, true, false);
         engine_linked_ask(e, &req, box, job, fds, count);

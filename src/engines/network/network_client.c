@@ -273,15 +273,15 @@ static void on_added(struct engine_call *call, const struct helper_answer_head *
 }
 
 /* All of it is in the socket before cay-net hears of it, and then the end. */
-static int send_policy(const char *policy, int *ret, struct cay_error *err)
+static int send_text(const char *text, size_t len, int *ret, struct cay_error *err)
 {
-        size_t len = strlen(policy), sent = 0;
+        size_t sent = 0;
         int ends[2];
 
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "make a socket for the policy");
         while (sent < len) {
-                ssize_t n = send(ends[1], policy + sent, len - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+                ssize_t n = send(ends[1], text + sent, len - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
 
                 if (n < 0 && errno == EINTR)
                         continue;
@@ -327,7 +327,7 @@ static void add_take(struct cay_network_broker *n, const char *id, int fd, const
                 return;
         }
         k = note(c, id);
-        if (!k || send_policy(policy, &fds[count], &err) < 0) {
+        if (!k || send_text(policy, strlen(policy), &fds[count], &err) < 0) {
                 if (!k)
                         cay_fail(&err, CAY_INTERNAL, "no memory for a sandbox's network");
                 finish(c, job, &err);
@@ -361,7 +361,7 @@ static void change(struct cay_network_broker *n, const char *id, const char *pol
         struct ask *ask;
         int fd;
 
-        if (send_policy(policy, &fd, &err) < 0) {
+        if (send_text(policy, strlen(policy), &fd, &err) < 0) {
                 finish(c, job, &err);
                 return;
         }
@@ -375,6 +375,38 @@ static void change(struct cay_network_broker *n, const char *id, const char *pol
 static void on_dropped(struct engine_call *call, const struct helper_answer_head *a)
 {
         end_ask(cay_container_of(call, struct ask, call), NULL);
+}
+
+static void on_secrets_set(struct engine_call *call, const struct helper_answer_head *a)
+{
+        struct ask *ask = cay_container_of(call, struct ask, call);
+        struct cay_error err = { 0 };
+
+        engine_link_read_error(&ask->client->link, a, &err);
+        if (err.code != CAY_OK && err.code != CAY_NOT_FOUND)
+                cay_log_warn("a sandbox has no secrets", "id=%s error=%s", ask->id, err.msg);
+        end_ask(ask, NULL);
+}
+
+static void set_secrets(struct cay_network_broker *n, const char *id, const char *text, size_t len)
+{
+        struct net_request req = { .type = NET_box_secrets };
+        struct client *c = self(n);
+        struct cay_error err = { 0 };
+        struct ask *ask;
+        int fd = -1;
+
+        if (!c->is_ready || !find(c, id))
+                return;
+        if (send_text(text, len, &fd, &err) < 0) {
+                cay_log_warn("a sandbox has no secrets", "id=%s error=%s", id, err.msg);
+                return;
+        }
+        cay_str_copy(req.box.id, sizeof(req.box.id), id);
+        ask = new_ask(c, id, NULL, on_secrets_set);
+        if (ask)
+                engine_link_ask(&c->link, &ask->call, &req, &fd, 1); /* copies it */
+        close(fd);
 }
 
 static void drop(struct cay_network_broker *n, const char *id)
@@ -532,6 +564,7 @@ static void on_entry_told(struct cay_network_broker *n,
 static const struct cay_network_ops ops = {
         .add_take = add_take,
         .change = change,
+        .set_secrets = set_secrets,
         .drop = drop,
         .has = has,
         .each = each_one,

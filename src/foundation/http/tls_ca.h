@@ -14,7 +14,7 @@
 #include "foundation/http/tls.h"
 
 #define CAY_TLS_CA_SEED 32
-#define CAY_TLS_CA_PEM 1024 /* the certificate as text fits, with a NUL */
+#define CAY_TLS_CA_PEM 768 /* the certificate as text fits, with a NUL */
 
 struct cay_tls_ca;
 

@@ -13,7 +13,8 @@
 #include "links/helper/keeper_message.h"
 #include "links/helper/steps.h"
 
-#define WIRE_VERSION 4u
+#define WIRE_VERSION 5u
+#define WIRE_CA 768
 #define WIRE_MAGIC 0x63617977u
 #define WIRE_LAYERS_FD 5 /* the same: folder of layers that outlive their box */
 #define WIRE_LAYERS 8    /* ids of layers in one answer */
@@ -50,7 +51,8 @@ enum wire_plan_flags {
         WIRE_PLAN_WORKSPACE_BELOW = 1024, /* no descriptor: workspace_root and workspace_below name it */
         /* plan.network is used; the socket that receives the box's sockets comes last of all */
         WIRE_PLAN_NETWORK = 2048,
-        WIRE_PLAN_ALL = 4095,
+        WIRE_PLAN_CA = 4096, /* with NETWORK: plan.ca is used */
+        WIRE_PLAN_ALL = 8191,
 };
 
 /* outbound traffic is diverted to sockets (foundation/sys/net_divert.h) for these destinations: */
@@ -81,6 +83,7 @@ struct wire_plan { /* descriptors: link stream for init, [rootfs], [workspace], 
         uint32_t network;              /* enum wire_network_mode, with NETWORK */
         uint32_t workspace_root;       /* with BELOW: one of the keeper's roots, from 0 */
         char workspace_below[WIRE_BELOW];
+        char ca[WIRE_CA]; /* with CA: text that follows the host's certificates in the box's /etc/cay-ca.pem */
 };
 
 struct wire_request {

@@ -177,3 +177,52 @@ class Servers(Internet):
         for port in (80, 443):
             server = Server(listen_at(port), Handler, context if port == 443 else None)
             threading.Thread(target=server.serve_forever, daemon=True).start()
+
+
+class Noting(http.server.BaseHTTPRequestHandler):
+    """Notes every request, and answers with it."""
+    protocol_version = 'HTTP/1.1'
+    log = None
+
+    def answer(self):
+        if self.headers.get('Transfer-Encoding') == 'chunked':
+            body = b''
+            while size := int(self.rfile.readline(), 16):
+                body += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+        else:
+            body = self.rfile.read(int(self.headers.get('Content-Length', 0)))
+        seen = json.dumps({'line': self.requestline, 'headers': self.headers.items(), 'body': body.decode('latin-1')}).encode()
+        with open(self.log, 'ab') as f:
+            f.write(seen + b'\n')
+        self.send_response(200)
+        self.send_header('Content-Length', str(len(seen)))
+        self.end_headers()
+        self.wfile.write(seen)
+
+    do_GET = do_POST = do_PUT = answer
+
+    def log_message(self, *_):
+        pass
+
+
+def noted(folder):
+    """The requests that an Echo has seen; headers by their names in lower case."""
+    with open(f'{folder}/requests', encoding='utf-8') as f:
+        found = [json.loads(line) for line in f]
+    for one in found:
+        one['headers'] = {k.lower(): v for k, v in one['headers']}
+    return found
+
+
+class Echo(Internet):
+    """api.example and other.example over TLS; every request is noted."""
+    names = NAMES + f'host-record=api.example,{PUBLIC}\n'
+
+    def serve(self):
+        Noting.log = f'{self.folder}/requests'
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(f'{self.folder}/cert.pem', f'{self.folder}/key.pem')
+        server = Server(listen_at(443), Noting, context)
+        threading.Thread(target=server.serve_forever, daemon=True).start()

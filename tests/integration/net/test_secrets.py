@@ -16,10 +16,8 @@ import time
 
 sys.path.insert(0, os.path.dirname(__file__))
 import wire  # noqa: E402
-from servers import Server, make_ca  # noqa: E402
+from servers import Noting as Handler, Server, make_ca  # noqa: E402
 from world import BUILD, NAMES, OTHER, PEER, PUBLIC, Box, Internet, Net, listen_at, patience, wait_for  # noqa: E402
-
-import http.server  # noqa: E402
 
 SEED = '5a' * 32
 VALUE, MARK = 'sk-the-real-one', 'cay-secret-0123456789abcdef'
@@ -27,34 +25,6 @@ HOSTS = ('api.example', 'other.example')
 LIST = 'template public\nown list\n' + ''.join(f'allow {h}:80,443\n' for h in (*HOSTS, 'wrong.example', 'name.example'))
 SECRETS = f'ca {SEED}\nsecret api.example Authorization {MARK} {VALUE}\n' + ''.join(
     f'secret {h} Authorization {MARK} {VALUE}\n' for h in ('wrong.example', 'name.example'))
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    """Notes every request, and answers with it."""
-    protocol_version = 'HTTP/1.1'
-    log = None
-
-    def answer(self):
-        if self.headers.get('Transfer-Encoding') == 'chunked':
-            body = b''
-            while size := int(self.rfile.readline(), 16):
-                body += self.rfile.read(size)
-                self.rfile.readline()
-            self.rfile.readline()
-        else:
-            body = self.rfile.read(int(self.headers.get('Content-Length', 0)))
-        seen = json.dumps({'line': self.requestline, 'headers': self.headers.items(), 'body': body.decode('latin-1')}).encode()
-        with open(self.log, 'ab') as f:
-            f.write(seen + b'\n')
-        self.send_response(200)
-        self.send_header('Content-Length', str(len(seen)))
-        self.end_headers()
-        self.wfile.write(seen)
-
-    do_GET = do_POST = do_PUT = answer
-
-    def log_message(self, *_):
-        pass
 
 
 class Servers(Internet):

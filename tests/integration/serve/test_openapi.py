@@ -179,6 +179,14 @@ def networks(api):
     api.call("sandbox_destroy", id=box, token="admin")
 
 
+def secrets(api):
+    api.call("secret_set", 201, {"name": "KEY", "host": "a.example", "value": "v"}, token="admin")
+    box = api.call("sandbox_create", 201, {"allow": ["a.example"], "secrets": ["KEY"], "limits": {"memory": "128m"}}, token="admin")["sandbox_id"]
+    assert [s["name"] for s in api.call("secret_list", token="admin")["secrets"]] == ["KEY"]
+    api.call("secret_remove", name="KEY", token="admin")
+    api.call("sandbox_destroy", id=box, token="admin")
+
+
 def the_contexts(api):
     box = api.call("sandbox_create", 201, {})["sandbox_id"]
     api.call("context_create", 201, {"name": "one", "language": "bash"}, id=box)
@@ -276,6 +284,7 @@ def main():
         commands(api, box)
         files(api, box)
         networks(api)
+        secrets(api)
         the_contexts(api)
         the_daemon(api)
         access(api)

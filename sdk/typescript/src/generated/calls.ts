@@ -69,6 +69,9 @@ export const OPERATIONS = {
   network_update: { method: "PATCH", path: "/api/sandboxes/{id}/network", query: [], body: "json", answer: "json", once: false },
   network_log: { method: "GET", path: "/api/sandboxes/{id}/network/log", query: ["from","limit"], body: null, answer: "json", once: false },
   network_presets: { method: "GET", path: "/api/network/presets", query: [], body: null, answer: "json", once: false },
+  secret_set: { method: "POST", path: "/api/secrets", query: [], body: "json", answer: "json", once: false },
+  secret_list: { method: "GET", path: "/api/secrets", query: [], body: null, answer: "json", once: false },
+  secret_remove: { method: "DELETE", path: "/api/secrets/{name}", query: [], body: null, answer: "json", once: false },
   config_get: { method: "GET", path: "/api/config", query: [], body: null, answer: "json", once: false },
   recover_list: { method: "GET", path: "/api/recover", query: [], body: null, answer: "json", once: false },
   recover_adopt: { method: "POST", path: "/api/recover/{files}", query: [], body: "json", answer: "json", once: false },
@@ -160,6 +163,9 @@ export interface Operations {
   network_update: { args: t.NetworkUpdateArgs; result: t.Network };
   network_log: { args: t.NetworkLogArgs; result: t.NetworkLogResult };
   network_presets: { args: t.NetworkPresetsArgs; result: t.NetworkPresetsResult };
+  secret_set: { args: t.SecretSetArgs; result: t.Secret };
+  secret_list: { args: t.SecretListArgs; result: t.SecretListResult };
+  secret_remove: { args: t.SecretRemoveArgs; result: t.Secret };
   config_get: { args: t.ConfigGetArgs; result: t.ConfigGetResult };
   recover_list: { args: t.RecoverListArgs; result: t.RecoverListResult };
   recover_adopt: { args: t.RecoverAdoptArgs; result: t.Sandbox };
@@ -589,6 +595,24 @@ export class Calls {
    */
   networkPresets(args: t.NetworkPresetsArgs = {}, options?: CallOptions): Promise<t.NetworkPresetsResult> {
     return this.caller.call("network_presets", args, undefined, options);
+  }
+
+  /**
+   * Sets a secret of the caller, for requests of sandboxes to one host; its value is never shown again. POST
+   * /api/secrets, scope exec
+   */
+  secretSet(args: t.SecretSetArgs, options?: CallOptions): Promise<t.Secret> {
+    return this.caller.call("secret_set", args, undefined, options);
+  }
+
+  /** Lists the caller's secrets: names, hosts and headers, never values. GET /api/secrets, scope read */
+  secretList(args: t.SecretListArgs = {}, options?: CallOptions): Promise<t.SecretListResult> {
+    return this.caller.call("secret_list", args, undefined, options);
+  }
+
+  /** Removes a secret; running sandboxes lose it at once. DELETE /api/secrets/{name}, scope exec */
+  secretRemove(args: t.SecretRemoveArgs, options?: CallOptions): Promise<t.Secret> {
+    return this.caller.call("secret_remove", args, undefined, options);
   }
 
   /** Returns the daemon's settings without secrets. GET /api/config, scope admin */

@@ -591,6 +591,13 @@ export interface NetworkPreset {
   rules: string[];
 }
 
+export interface Secret {
+  name: string;
+  host: string;
+  header: string;
+  created_at: string | null;
+}
+
 export interface Setting {
   value: string;
   source: string;
@@ -835,6 +842,8 @@ export interface SandboxCreateArgs {
   allow?: string[] | null;
   /** hosts that it may not reach, whatever allow says */
   deny?: string[] | null;
+  /** names of your secrets that its requests may use; inside, each is a variable with a placeholder */
+  secrets?: string[] | null;
   /** cay, or none: copy nothing into it and run one command (docker; default: the template's, else cay) */
   init?: string | null;
   /**
@@ -1258,6 +1267,8 @@ export interface CodeRunArgs {
   allow?: string[] | null;
   /** hosts that it may not reach, whatever allow says */
   deny?: string[] | null;
+  /** names of your secrets that its requests may use; inside, each is a variable with a placeholder */
+  secrets?: string[] | null;
   /** cay, or none: copy nothing into it and run one command (docker; default: the template's, else cay) */
   init?: string | null;
   /**
@@ -1948,6 +1959,33 @@ export interface NetworkPresetsArgs {
 /** Answer of network_presets. */
 export interface NetworkPresetsResult {
   presets: NetworkPreset[];
+}
+
+/** Arguments of secret_set. */
+export interface SecretSetArgs {
+  /** its name, and that of the variable in sandboxes: A-Z, 0-9 and _ */
+  name: string;
+  /** the only host that gets it, over HTTPS: api.example.com */
+  host: string;
+  /** the only header in which it is put; default: Authorization */
+  header?: string | null;
+  /** the secret itself; never shown again */
+  value: string;
+}
+
+/** Arguments of secret_list. */
+export interface SecretListArgs {
+}
+
+/** Answer of secret_list. */
+export interface SecretListResult {
+  secrets: Secret[];
+}
+
+/** Arguments of secret_remove. */
+export interface SecretRemoveArgs {
+  /** its name, and that of the variable in sandboxes: A-Z, 0-9 and _ */
+  name: string;
 }
 
 /** Arguments of config_get. */

@@ -38,7 +38,7 @@ static int teardown(void **state)
 static int load(struct cay_secret *s, bool *made, struct cay_error *err)
 {
         *err = (struct cay_error){ 0 };
-        return cay_secret_load(dirfd_, s, made, err);
+        return cay_secret_load(dirfd_, CAY_SECRET_FILE, s, made, err);
 }
 
 static void put_file(const char *text, mode_t mode)

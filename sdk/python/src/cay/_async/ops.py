@@ -65,6 +65,8 @@ from .._generated.types import (
     SandboxEventsResult,
     SandboxListResult,
     SandboxStatsResult,
+    Secret,
+    SecretListResult,
     ServiceCleanupResult,
     ServiceHealth,
     ServiceMetrics,
@@ -104,6 +106,7 @@ class AsyncOps:
         network_mode: Optional[str] = None,
         allow: Optional[Sequence[str]] = None,
         deny: Optional[Sequence[str]] = None,
+        secrets: Optional[Sequence[str]] = None,
         init: Optional[str] = None,
         ports: Optional[Sequence[Union[str, int]]] = None,
         volumes: Optional[Sequence[str]] = None,
@@ -134,6 +137,7 @@ class AsyncOps:
         network_mode: the same as network
         allow: hosts that it may reach (native): pypi.org, *.example.org:443, 10.1.2.0/24:5432, preset:python
         deny: hosts that it may not reach, whatever allow says
+        secrets: names of your secrets that its requests may use; inside, each is a variable with a placeholder
         init: cay, or none: copy nothing into it and run one command (docker; default: the template's, else cay)
         ports: TCP ports to publish on the engine's loopback: PORT, or HOST:PORT with the one that is wished for (bridge; 18765
             and 17681, its MCP and its terminal, on every engine)
@@ -163,6 +167,7 @@ class AsyncOps:
             "network_mode": network_mode,
             "allow": allow,
             "deny": deny,
+            "secrets": secrets,
             "init": init,
             "ports": ports,
             "volumes": volumes,
@@ -459,6 +464,7 @@ class AsyncOps:
         network_mode: Optional[str] = None,
         allow: Optional[Sequence[str]] = None,
         deny: Optional[Sequence[str]] = None,
+        secrets: Optional[Sequence[str]] = None,
         init: Optional[str] = None,
         ports: Optional[Sequence[Union[str, int]]] = None,
         volumes: Optional[Sequence[str]] = None,
@@ -505,6 +511,7 @@ class AsyncOps:
         network_mode: the same as network
         allow: hosts that it may reach (native): pypi.org, *.example.org:443, 10.1.2.0/24:5432, preset:python
         deny: hosts that it may not reach, whatever allow says
+        secrets: names of your secrets that its requests may use; inside, each is a variable with a placeholder
         init: cay, or none: copy nothing into it and run one command (docker; default: the template's, else cay)
         ports: TCP ports to publish on the engine's loopback: PORT, or HOST:PORT with the one that is wished for (bridge; 18765
             and 17681, its MCP and its terminal, on every engine)
@@ -549,6 +556,7 @@ class AsyncOps:
             "network_mode": network_mode,
             "allow": allow,
             "deny": deny,
+            "secrets": secrets,
             "init": init,
             "ports": ports,
             "volumes": volumes,
@@ -1108,6 +1116,27 @@ class AsyncOps:
     async def network_presets(self) -> NetworkPresetsResult:
         """Lists the presets that network rules may name (preset:python), and the hosts and ports of each"""
         return cast(NetworkPresetsResult, await self._call("network_presets", {}))
+
+    async def secret_set(self, *, name: str, host: str, value: str, header: Optional[str] = None) -> Secret:
+        """Sets a secret of the caller, for requests of sandboxes to one host; its value is never shown again
+
+        name: its name, and that of the variable in sandboxes: A-Z, 0-9 and _
+        host: the only host that gets it, over HTTPS: api.example.com
+        value: the secret itself; never shown again
+        header: the only header in which it is put; default: Authorization
+        """
+        return cast(Secret, await self._call("secret_set", {"name": name, "host": host, "value": value, "header": header}))
+
+    async def secret_list(self) -> SecretListResult:
+        """Lists the caller's secrets: names, hosts and headers, never values"""
+        return cast(SecretListResult, await self._call("secret_list", {}))
+
+    async def secret_remove(self, *, name: str) -> Secret:
+        """Removes a secret; running sandboxes lose it at once
+
+        name: its name, and that of the variable in sandboxes: A-Z, 0-9 and _
+        """
+        return cast(Secret, await self._call("secret_remove", {"name": name}))
 
     async def config_get(self) -> Dict[str, Setting]:
         """Returns the daemon's settings without secrets"""

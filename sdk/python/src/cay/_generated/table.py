@@ -17,7 +17,7 @@ class Op(NamedTuple):
 
 
 OPS: Dict[str, Op] = {
-    "sandbox_create": Op("sandbox_create", "POST", "/api/sandboxes", (), (), ('name', 'labels', 'metadata', 'env', 'limits', 'memory_limit', 'cpu_limit', 'may_skip', 'engine', 'network', 'network_mode', 'allow', 'deny', 'init', 'ports', 'volumes', 'workspace', 'read_only', 'confirm', 'project_name', 'template', 'timeout', 'idle_timeout', 'own_user_only', 'purpose', 'execution_id'), False, "exec"),
+    "sandbox_create": Op("sandbox_create", "POST", "/api/sandboxes", (), (), ('name', 'labels', 'metadata', 'env', 'limits', 'memory_limit', 'cpu_limit', 'may_skip', 'engine', 'network', 'network_mode', 'allow', 'deny', 'secrets', 'init', 'ports', 'volumes', 'workspace', 'read_only', 'confirm', 'project_name', 'template', 'timeout', 'idle_timeout', 'own_user_only', 'purpose', 'execution_id'), False, "exec"),
     "sandbox_list": Op("sandbox_list", "GET", "/api/sandboxes", (), ('name', 'template', 'label', 'state', 'older_than', 'idle_for', 'cursor', 'limit', 'newest_first'), (), False, "read"),
     "sandbox_get": Op("sandbox_get", "GET", "/api/sandboxes/{id}", ('id',), (), (), False, "read"),
     "sandbox_destroy": Op("sandbox_destroy", "DELETE", "/api/sandboxes/{id}", ('id',), (), (), False, "exec"),
@@ -35,7 +35,7 @@ OPS: Dict[str, Op] = {
     "template_build": Op("template_build", "POST", "/api/templates/{name}/build", ('name',), (), ('anew', 'cancel', 'stream'), False, "admin"),
     "template_remove": Op("template_remove", "DELETE", "/api/templates/{name}/image", ('name',), (), (), False, "admin"),
     "intent_detect": Op("intent_detect", "POST", "/api/intent", (), (), ('message',), False, "read"),
-    "code_run": Op("code_run", "POST", "/api/run", (), (), ('code', 'language', 'command', 'template', 'task', 'trigger', 'files', 'keep', 'idle_timeout', 'from_message', 'workdir', 'cwd', 'user', 'stdin', 'open_stdin', 'timeout', 'cpu_time', 'output_limit', 'output_cut', 'stream', 'max_output', 'name', 'labels', 'metadata', 'env', 'limits', 'memory_limit', 'cpu_limit', 'may_skip', 'engine', 'network', 'network_mode', 'allow', 'deny', 'init', 'ports', 'volumes', 'workspace', 'read_only', 'confirm', 'execution_id'), False, "exec"),
+    "code_run": Op("code_run", "POST", "/api/run", (), (), ('code', 'language', 'command', 'template', 'task', 'trigger', 'files', 'keep', 'idle_timeout', 'from_message', 'workdir', 'cwd', 'user', 'stdin', 'open_stdin', 'timeout', 'cpu_time', 'output_limit', 'output_cut', 'stream', 'max_output', 'name', 'labels', 'metadata', 'env', 'limits', 'memory_limit', 'cpu_limit', 'may_skip', 'engine', 'network', 'network_mode', 'allow', 'deny', 'secrets', 'init', 'ports', 'volumes', 'workspace', 'read_only', 'confirm', 'execution_id'), False, "exec"),
     "exec_run": Op("exec_run", "POST", "/api/sandboxes/{id}/execute", ('id',), (), ('command', 'workdir', 'cwd', 'user', 'stdin', 'open_stdin', 'timeout', 'cpu_time', 'output_limit', 'output_cut', 'stream', 'max_output', 'env', 'tty', 'rows', 'cols', 'term', 'background', 'execution_id'), False, "exec"),
     "exec_list": Op("exec_list", "GET", "/api/sandboxes/{id}/execs", ('id',), (), (), False, "read"),
     "exec_get": Op("exec_get", "GET", "/api/sandboxes/{id}/execs/{exec}", ('id', 'exec'), (), (), False, "read"),
@@ -78,6 +78,9 @@ OPS: Dict[str, Op] = {
     "network_update": Op("network_update", "PATCH", "/api/sandboxes/{id}/network", ('id',), (), ('network', 'allow', 'deny', 'add_allow', 'remove_allow', 'add_deny', 'remove_deny', 'limits'), False, "exec"),
     "network_log": Op("network_log", "GET", "/api/sandboxes/{id}/network/log", ('id',), ('from', 'limit'), (), False, "read"),
     "network_presets": Op("network_presets", "GET", "/api/network/presets", (), (), (), False, "read"),
+    "secret_set": Op("secret_set", "POST", "/api/secrets", (), (), ('name', 'host', 'value', 'header'), False, "exec"),
+    "secret_list": Op("secret_list", "GET", "/api/secrets", (), (), (), False, "read"),
+    "secret_remove": Op("secret_remove", "DELETE", "/api/secrets/{name}", ('name',), (), (), False, "exec"),
     "config_get": Op("config_get", "GET", "/api/config", (), (), (), False, "admin"),
     "recover_list": Op("recover_list", "GET", "/api/recover", (), (), (), False, "admin"),
     "recover_adopt": Op("recover_adopt", "POST", "/api/recover/{files}", ('files',), (), ('owner', 'name', 'template', 'limits'), False, "admin"),

@@ -650,6 +650,13 @@ class NetworkPreset(TypedDict):
     rules: List[str]
 
 
+class Secret(TypedDict):
+    name: str
+    host: str
+    header: str
+    created_at: Optional[str]
+
+
 class Setting(TypedDict):
     value: str
     source: str
@@ -1184,6 +1191,10 @@ class NetworkLogResult(TypedDict):
 
 class NetworkPresetsResult(TypedDict):
     presets: List[NetworkPreset]
+
+
+class SecretListResult(TypedDict):
+    secrets: List[Secret]
 
 
 class RecoverListResult(TypedDict):
