@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""cay-net against a direct way, in turns: connects over a veth pair, throughput beside a copy over loopback and beside pasta, memory of idle
+"""cay-net against a direct way, in turns: connects over a veth pair, throughput beside a copy over loopback, memory of idle
 connections, and what a policy adds to the creation of a sandbox. Both ends are C (net_peer.c). Ratios are what counts. Run by `make bench` below
 tests/isolated/run_isolated (CAY_BUILD_DIR, CAY_SOURCE_DIR)."""
 import os
@@ -28,10 +28,10 @@ class Servers(Internet):
         assert server.stdout.readline() == b'listening\n'
 
 
-def peer(pid, *words, before=()):
+def peer(pid, *words):
     """Runs it in that process's network namespace (None: in ours); the number that it prints."""
     place = (lambda: wire.enter_net(pid)) if pid else None
-    done = subprocess.run([*before, PEER_PROGRAM, *map(str, words)], check=True, capture_output=True, preexec_fn=place, timeout=60)
+    done = subprocess.run([PEER_PROGRAM, *map(str, words)], check=True, capture_output=True, preexec_fn=place, timeout=60)
     return float(done.stdout)
 
 
@@ -59,29 +59,20 @@ def bytes_and_connects():
     box = Box('bench')
     a = net.front.add('bench', box.sockets, 'template public\nown public\n', wire.limits(connections=2000, connections_s=1000000))
     assert a.code == 0, a.text
-    pasta = ['pasta', '-q', '--config-net', '-t', 'none', '-u', 'none', '--'] if shutil.which('pasta') else None
-    rows = {name: [] for name in ('direct', 'connect', 'loopback', 'veth', 'fetch', 'pasta')}
+    rows = {name: [] for name in ('direct', 'connect', 'loopback', 'veth', 'fetch')}
     for _ in range(ROUNDS):
         rows['direct'].append(peer(None, 'connects', PUBLIC, PORT, CONNECTS))
         rows['connect'].append(peer(box.child.pid, 'connects', PUBLIC, PORT, CONNECTS))
         rows['loopback'].append(peer(internet.pid, 'fetch', '127.0.0.1', PORT, BYTES))
         rows['veth'].append(peer(None, 'fetch', PUBLIC, PORT, BYTES))
         rows['fetch'].append(peer(box.child.pid, 'fetch', PUBLIC, PORT, BYTES))
-        if pasta:
-            try:
-                rows['pasta'].append(peer(None, 'fetch', PUBLIC, PORT, BYTES, before=pasta))
-            except (subprocess.SubprocessError, OSError) as e:
-                print(f'  pasta is not compared: {str(getattr(e, "stderr", b"") or e)[:200]}')
-                pasta = None
     mid = {k: statistics.median(v) for k, v in rows.items() if v}
-    rate = {k: BYTES / mid[k] / 1e6 for k in ('loopback', 'veth', 'fetch', 'pasta') if k in mid}
+    rate = {k: BYTES / mid[k] / 1e6 for k in ('loopback', 'veth', 'fetch')}
     print(f'network, {ROUNDS} rounds in turns, medians; both ends in C')
     print(f'  connect, a byte each way   direct {mid["direct"] * 1e6:.0f} us   cay-net {mid["connect"] * 1e6:.0f} us   '
           f'{ratio(rows["connect"], rows["direct"]):.2f} times (goal: 2 at most)')
     print(f'  bytes from the world       loopback {rate["loopback"]:.0f} MB/s   veth pair {rate["veth"]:.0f} MB/s   cay-net {rate["fetch"]:.0f} MB/s   '
           f'{ratio(rows["loopback"], rows["fetch"]):.2f} of loopback (goal: 0.6), {ratio(rows["veth"], rows["fetch"]):.2f} of the veth pair')
-    if 'pasta' in rate:
-        print(f'                             pasta {rate["pasta"]:.0f} MB/s   cay-net is {ratio(rows["pasta"], rows["fetch"]):.2f} of it (goal: 1)')
     print(f'  1,000 idle connections     {memory_of_idle(net, box, 1000) / 1048576:.1f} MiB in cay-net (goal: 8 at most)', flush=True)
     net.front.drop('bench')
     box.close()
