@@ -82,7 +82,9 @@ static void tell_end(uint64_t number, enum edge_how how)
                 .magic = EDGE_MAGIC, .size = sizeof(end), .number = number, .how = how
         };
 
-        send(EDGE_LINK_FD, &end, sizeof(end), MSG_NOSIGNAL | MSG_DONTWAIT); /* its log alone misses it */
+        /* May wait: cay-net reads without ever waiting for us, and a message that was lost would count as a connection for ever. */
+        while (send(EDGE_LINK_FD, &end, sizeof(end), MSG_NOSIGNAL) < 0 && errno == EINTR)
+                ;
 }
 
 static enum edge_how serve(struct edge *e, const int fds[EDGE_FD_COUNT])

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,6 +18,7 @@
 #include "links/net/edge_message.h"
 
 #define TLS_PORT 443
+#define BURST_MS 20
 #define INHERITED 64 /* whoever starts us leaves no descriptor at or above it */
 
 static_assert(EDGE_HOST >= CAY_POLICY_NAME_MAX + 1 && EDGE_HEADER == CAY_SECRET_HEADER_MAX + 1 &&
@@ -188,6 +190,23 @@ static int find_row(const struct net_edge *e)
         return -1;
 }
 
+/*
+ * The kernel queues few messages (net.unix.max_dgram_qlen, often 10). cay-edge needs less than a millisecond for each, so a burst waits
+ * here for a moment rather than be reset.
+ */
+static ssize_t send_order(const struct net_edge *e, const int fds[EDGE_FD_COUNT])
+{
+        struct pollfd room = { .fd = e->link.fd, .events = POLLOUT };
+        ssize_t n;
+
+        n = sys_send_fds(e->link.fd, &e->order, sizeof(e->order), fds, EDGE_FD_COUNT,
+                         MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n == -EAGAIN && poll(&room, 1, BURST_MS) == 1)
+                n = sys_send_fds(e->link.fd, &e->order, sizeof(e->order), fds, EDGE_FD_COUNT,
+                                 MSG_DONTWAIT | MSG_NOSIGNAL);
+        return n;
+}
+
 int net_edge_hand_over(struct net_box *b, uint64_t number, const char *name, int *fd, char why[NET_WHY])
 {
         struct net_edge *e = b->world->edge;
@@ -207,8 +226,7 @@ int net_edge_hand_over(struct net_box *b, uint64_t number, const char *name, int
         fill_order(&e->order, b->secrets, number, name);
         fds[EDGE_FD_BOX] = ends[1];
         fds[EDGE_FD_SERVER] = *fd;
-        n = sys_send_fds(e->link.fd, &e->order, sizeof(e->order), fds, EDGE_FD_COUNT,
-                         MSG_DONTWAIT | MSG_NOSIGNAL);
+        n = send_order(e, fds);
         explicit_bzero(&e->order, sizeof(e->order));
         close(ends[1]);
         if (n < 0) {

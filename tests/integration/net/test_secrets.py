@@ -317,6 +317,30 @@ def test_changes(rig):
     rig.gone(b)
 
 
+def burst(name, bundle, count):
+    """All at once: how many were answered."""
+    done = []
+
+    def one():
+        try:
+            done.append(ask(name, bundle, {'Authorization': MARK})[0][0])
+        except OSError:
+            pass
+    threads = [threading.Thread(target=one) for _ in range(count)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return done.count(200)
+
+
+def test_burst(rig):
+    b = rig.box()
+    assert b.inside(burst, 'api.example', f'{rig.folder}/bundle.pem', 30) == 30, rig.whys(b)
+    wait_for(lambda: processes(rig) == 1, 'the processes to end')
+    rig.gone(b)
+
+
 def test_limit(rig):
     """A sandbox has at most 32 of these connections at once; their processes end with them."""
     b = rig.box()
