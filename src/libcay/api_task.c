@@ -288,7 +288,7 @@ int cay_task_set_template(struct cay_task *task, const char *text)
 
 int cay_task_set_read_only(struct cay_task *task, int on)
 {
-        task->options.spec.read_only = on != 0;
+        task->options.spec.options.read_only = on != 0;
         return 0;
 }
 

@@ -156,7 +156,7 @@ static int open_exec(struct cay_run *run, struct cay_error *err)
                 .box_workspace = run->shell->box.workspace,
                 .has_workspace = o->spec.workspace_fd >= 0,
                 .template_kind = o->spec.template_kind,
-                .read_only = o->spec.read_only,
+                .read_only = o->spec.options.read_only,
                 .box_env = run->engine->caps & CAY_ENGINE_CAN_ENV,
                 .tty = o->tty,
                 .term = o->term,

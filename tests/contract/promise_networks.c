@@ -12,7 +12,7 @@ static void refuses_what_it_lacks(struct subject *s, struct box *b)
         for (unsigned i = 0; i < CAY_COUNT(caps) && !s->kind->is_fake; i++) {
                 prepare_box(s, b, "plain");
                 b->spec.bridge = caps[i] == CAY_ENGINE_CAN_NETWORK_BRIDGE;
-                b->spec.no_init = caps[i] == CAY_ENGINE_CAN_NO_INIT;
+                b->spec.options.no_init = caps[i] == CAY_ENGINE_CAN_NO_INIT;
                 b->spec.volumes = volume;
                 b->spec.volume_count = caps[i] == CAY_ENGINE_CAN_VOLUMES;
                 if (!(s->engine->caps & caps[i]))

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "domain/model/sandbox_options.h"
 #include "cay/cli/safe.h"
 #include "cay/cli/table.h"
 
@@ -64,7 +65,10 @@ static int show_sandbox(struct cay_json_view answer, FILE *out, struct cay_error
                 { "workspace", "workspace.inside", CAY_CELL_TEXT },
                 { "from", "workspace.path", CAY_CELL_TEXT },
                 { "mode", "workspace.mode", CAY_CELL_TEXT },
-                { "read-only", "read_only", CAY_CELL_BOOL },
+#define CAY_SANDBOX_FIELD(kind, name, uses, head, doc)                                                       \
+        CAY_OPTION_IF_ASKED_##uses({ head, #name, CAY_CELL_##kind }, )
+#include "domain/model/sandbox_fields.def"
+#undef CAY_SANDBOX_FIELD
                 { "created", "created_at", CAY_CELL_WHEN },
                 { "lives for", "expires_in_ms", CAY_CELL_MS },
                 { "idle for", "idle_ms", CAY_CELL_MS },
@@ -190,7 +194,10 @@ static void show_template(struct cay_json_view answer, FILE *out)
                 { "network", "network", CAY_CELL_TEXT },
                 { "allow", "allow", CAY_CELL_LIST },
                 { "deny", "deny", CAY_CELL_LIST },
-                { "read-only", "read_only", CAY_CELL_BOOL },
+#define CAY_SANDBOX_FIELD(kind, name, uses, head, doc)                                                       \
+        CAY_OPTION_IF_ASKED_##uses({ head, #name, CAY_CELL_##kind }, )
+#include "domain/model/sandbox_fields.def"
+#undef CAY_SANDBOX_FIELD
                 { "confirmation", "needs_confirm", CAY_CELL_BOOL },
                 { "memory", "limits.memory_bytes", CAY_CELL_BYTES },
                 { "cpus", "limits.cpu_milli", CAY_CELL_MILLI },

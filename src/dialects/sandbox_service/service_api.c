@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "domain/model/sandbox_options.h"
 #include "domain/settings/config.h"
 #include "dialects/shared/foreign.h"
 #include "domain/ops/view.h"
@@ -52,7 +53,7 @@ struct execute_args {
         const char *sandbox_type, *action, *code, *url, *language, *execution_id, *confirm;
         const struct cay_json_value *metadata;
         uint64_t timeout_ms;
-        bool read_only;
+        struct cay_sandbox_options options;
 };
 
 #define AT(member) offsetof(struct execute_args, member)
@@ -64,8 +65,10 @@ static const struct cay_field execute_fields[] = {
         { "url", CAY_FIELD_TEXT, AT(url), 0, "for a browser; code does not look at it", .max = 4096 },
         { "language", CAY_FIELD_TEXT, AT(language), 0, "of the code; default: python", .max = 63 },
         { "timeout", CAY_FIELD_DURATION, AT(timeout_ms), 0, "seconds; default: 30" },
-        { "read_only", CAY_FIELD_BOOL, AT(read_only), 0,
-          "the root is read-only; /workspace, /tmp and /dev/shm stay writable" },
+#define CAY_SANDBOX_FIELD(kind, name, uses, head, doc)                                                       \
+        CAY_OPTION_IF_ASKED_##uses(CAY_OPTION_ROW(kind, name, AT(options.name), doc), )
+#include "domain/model/sandbox_fields.def"
+#undef CAY_SANDBOX_FIELD
         { "metadata", CAY_FIELD_ANY, AT(metadata), 0, "comes back with the answer" },
         { "execution_id", CAY_FIELD_TEXT, AT(execution_id), 0, "single-use id", .min = 1,
           .max = CAY_SERVICE_CLAIM_MAX },
@@ -106,6 +109,10 @@ static void put_limits(struct cay_json *j, const struct cay_config *config)
         cay_json_end_object(j);
 }
 
+#define PUT_BOOL cay_op_key_bool
+#define PUT_NUMBER cay_op_key_u64
+#define PUT_TEXT cay_op_key_text
+
 static int execute_put(const struct cay_foreign *f, struct cay_json *j, const char **ret_field,
                        struct cay_error *err)
 {
@@ -116,8 +123,10 @@ static int execute_put(const struct cay_foreign *f, struct cay_json *j, const ch
         cay_op_key_text(j, "code", a->code);
         cay_foreign_text(j, "language", a->language);
         cay_foreign_ms(j, "timeout", a->timeout_ms ? a->timeout_ms : TIMEOUT_MS);
-        if (a->read_only)
-                cay_op_key_bool(j, "read_only", true);
+#define CAY_SANDBOX_FIELD(kind, name, uses, head, doc)                                                       \
+        CAY_OPTION_IF_ASKED_##uses(if (a->options.name) PUT_##kind(j, #name, a->options.name);)
+#include "domain/model/sandbox_fields.def"
+#undef CAY_SANDBOX_FIELD
         cay_foreign_text(j, "execution_id", a->execution_id);
         cay_foreign_text(j, "confirm", a->confirm);
         put_limits(j, f->world->config);

@@ -42,7 +42,7 @@ int cay_spec_check(const struct cay_spec *spec, struct cay_error *err)
                 return cay_fail(err, CAY_INVALID, "ports are published with the network 'bridge' only");
         if (spec->go_on && (!spec->keep || spec->one_shot))
                 return cay_fail(err, CAY_INVALID, "only a layer that is kept can be gone on with");
-        if (spec->no_init && spec->keep)
+        if (spec->options.no_init && spec->keep)
                 return cay_fail(err, CAY_INVALID, "a sandbox without init keeps nothing");
         if (spec->may_skip & ~CAY_LIMIT_MASK_ALL)
                 return cay_fail(err, CAY_INVALID, "unknown limits among those that may be skipped");
@@ -55,7 +55,7 @@ int cay_spec_check(const struct cay_spec *spec, struct cay_error *err)
 
 int cay_spec_check_caps(const struct cay_spec *spec, const char *engine, unsigned caps, struct cay_error *err)
 {
-        const unsigned wanted = (spec->no_init ? CAY_ENGINE_CAN_NO_INIT : 0) |
+        const unsigned wanted = (spec->options.no_init ? CAY_ENGINE_CAN_NO_INIT : 0) |
                                 (spec->bridge ? CAY_ENGINE_CAN_NETWORK_BRIDGE : 0) |
                                 (spec->egress != CAY_EGRESS_NONE ? CAY_ENGINE_CAN_EGRESS : 0) |
                                 (spec->port_count > 0 ? CAY_ENGINE_CAN_PORTS : 0) |

@@ -10,6 +10,7 @@
 
 #include "foundation/base/id.h"
 #include "domain/model/limits.h"
+#include "domain/model/sandbox_options.h"
 
 enum cay_template_kind {
         CAY_TEMPLATE_HOST,   /* the machine's own /usr */
@@ -67,13 +68,8 @@ struct cay_spec {
         const char *workspace_below; /* and the path below it, at most CAY_SPEC_BELOW_MAX bytes */
         bool workspace_rw,
                 workspace_cow; /* neither: read-only. cow: writable, but the folder stays as it is */
-        bool read_only;        /* root read-only; /workspace, /tmp and /dev/shm stay writable */
-        bool one_shot;         /* ends with its first command */
-        /*
-         * nothing is copied into it, not even an init: it runs one command. For engines with
-         * CAY_ENGINE_CAN_NO_INIT
-         */
-        bool no_init;
+        struct cay_sandbox_options options; /* no_init: for engines with CAY_ENGINE_CAN_NO_INIT */
+        bool one_shot;                      /* ends with its first command */
         bool keep;       /* the writable layer is to outlive the box, where the engine can (port_engine.h) */
         bool go_on;      /* with keep: continue with the layer of an earlier box of this id, and no other */
         bool host_plain; /* no command will run as root: the host's trees need no writable layer (cheaper) */

@@ -13,6 +13,7 @@
 
 #include "foundation/base/field.h"
 #include "domain/model/limits.h"
+#include "domain/model/sandbox_options.h"
 
 #define CAY_TEMPLATE_NAME_MAX 63
 #define CAY_TEMPLATE_DEFAULT "host" /* of requests that name none */
@@ -36,7 +37,8 @@ struct cay_template {
         const char *network;                /* "none", "list", "bridge", "learn" */
         struct cay_field_texts allow, deny; /* rules of its network */
         const char *init; /* "cay", "none": nothing is copied into it, and it runs one command */
-        bool read_only, needs_confirm, auto_cleanup;
+        struct cay_sandbox_options options;
+        bool needs_confirm, auto_cleanup;
         /* what the file does not say is document 001's default; of CAY_TEMPLATE_DEFAULT 0: the daemon's */
         struct cay_limits limits;
         uint64_t life_ms, idle_ms;        /* 0: not said */

@@ -256,6 +256,8 @@ void cay_op_result_done(struct cay_op_result *r);                              /
 void cay_op_result_move(struct cay_op_result *to, struct cay_op_result *from); /* one that is complete */
 struct cay_json_sink *cay_op_open_nowhere(struct cay_op_call *c,
                                           bool is_event); /* for results that nobody reads */
+/* The members of the table that are members of a struct (CAY_RESULT_MEMBER), from such a struct. */
+void cay_op_put_members(struct cay_json *j, const struct cay_result_table *table, const void *object);
 void cay_op_key_text(struct cay_json *j, const char *key, const char *value);
 void cay_op_key_u64(struct cay_json *j, const char *key, uint64_t value);
 void cay_op_key_bool(struct cay_json *j, const char *key, bool value);

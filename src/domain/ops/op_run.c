@@ -79,7 +79,9 @@ static const struct cay_field fields[] = {
           "is for production, then needs a confirmation",
           .min = 1, .max = CAY_INTENT_TEXT_MAX },
         CAY_EXEC_FIELDS(struct args, exec),
-        CAY_CREATE_FIELDS(struct args, create),
+#define CAY_CREATE_AT(member) offsetof(struct args, create.member)
+#include "domain/ops/create_fields.def"
+#undef CAY_CREATE_AT
         { "execution_id", CAY_FIELD_TEXT, offsetof(struct args, create.execution_id), 0,
           "single-use id: a second request with it runs nothing (409)", .min = 1,
           .max = CAY_SERVICE_CLAIM_MAX },

@@ -25,12 +25,10 @@ const struct cay_field cay_create_workspace_fields[] = {
         {},
 };
 
-struct sole { /* so that the rows find theirs */
-        struct cay_create_args args;
-};
-
 static const struct cay_field fields[] = {
-        CAY_CREATE_FIELDS(struct sole, args),
+#define CAY_CREATE_AT(member) offsetof(struct cay_create_args, member)
+#include "domain/ops/create_fields.def"
+#undef CAY_CREATE_AT
         { "project_name", CAY_FIELD_TEXT, offsetof(struct cay_create_args, project_name), 0,
           "stored as the label project_name", .max = 256 },
         { "template", CAY_FIELD_TEXT, offsetof(struct cay_create_args, template_name), 0,
@@ -41,7 +39,7 @@ static const struct cay_field fields[] = {
         { "idle_timeout", CAY_FIELD_DURATION, offsetof(struct cay_create_args, idle_ms), 0,
           "idle time after which it is destroyed",
           .given = CAY_FIELD_GIVEN(struct cay_create_args, has_idle) },
-        { "own_user_only", CAY_FIELD_BOOL, offsetof(struct cay_create_args, own_user_only), 0,
+        { "own_user_only", CAY_FIELD_BOOL, offsetof(struct cay_create_args, options.own_user_only), 0,
           "never run commands as another user; makes creation faster" },
         { "purpose", CAY_FIELD_TEXT, offsetof(struct cay_create_args, purpose), 0,
           "purpose (the code, the task); a confirmation applies only to it", .max = 512 * 1024 },
@@ -371,8 +369,7 @@ static void make(struct create *s, const struct cay_template *t)
                 .limits = a->limits,
                 .ports = a->ports,
                 .volumes = a->volumes,
-                .read_only = a->read_only || (t && t->read_only),
-                .own_user_only = a->own_user_only,
+                .options = a->options,
                 .timeout_ms = a->has_timeout    ? a->timeout_ms
                               : t && t->life_ms ? t->life_ms
                                                 : config->default_timeout,
@@ -388,6 +385,8 @@ static void make(struct create *s, const struct cay_template *t)
                 return;
         }
         what.engine = engine.name;
+        if (t)
+                cay_sandbox_options_fill(&what.options, &t->options);
         what.may_skip = limits_to_skip(&a->limits, &engine);
         if (cay_op_network_limits(is_unbound(a) && cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN) ? NULL
                                                                                                     : t,
@@ -400,7 +399,7 @@ static void make(struct create *s, const struct cay_template *t)
         fill_labels(a, labels, &what);
         cay_buf_init(&policy, POLICY_MAX);
         if (fill_network(c, t, &engine, &what, &policy, &err) < 0 ||
-            fill_init(c, t, &engine, &what.no_init, &err) < 0 ||
+            fill_init(c, t, &engine, &what.options.no_init, &err) < 0 ||
             cay_op_fit_inodes(&what.limits, a->limits.inodes == 0, &err) < 0 ||
             cay_op_template_env(t, &a->env, env, &what.env, &err) < 0 ||
             cay_op_use_secrets(c, &a->secrets, what.policy, env, &what.env, &secrets, &err) < 0 ||
@@ -473,6 +472,10 @@ static void say_workspace(struct cay_json *j, const struct cay_create_workspace 
         cay_json_u64(j, st.st_ino);
 }
 
+#define SAY_BOOL cay_json_bool
+#define SAY_NUMBER cay_json_u64
+#define SAY_TEXT cay_json_text
+
 /* Everything that decides what will run: a confirmation covers exactly this. */
 static int say_what(const struct cay_create_args *a, int fd, struct cay_buf *out)
 {
@@ -493,7 +496,9 @@ static int say_what(const struct cay_create_args *a, int fd, struct cay_buf *out
         say_list(&j, &a->volumes);
         say_list(&j, &a->may_skip);
         say_workspace(&j, &a->workspace, fd);
-        cay_json_bool(&j, a->read_only);
+#define CAY_SANDBOX_FIELD(kind, name, uses, head, doc) SAY_##kind(&j, a->options.name);
+#include "domain/model/sandbox_fields.def"
+#undef CAY_SANDBOX_FIELD
         for (unsigned i = 0; i < a->env.count; i++) {
                 cay_json_text(&j, a->env.pairs[i].name);
                 cay_json_text(&j, a->env.pairs[i].value);

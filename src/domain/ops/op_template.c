@@ -61,7 +61,7 @@ static void put_template(struct cay_json *j, const struct cay_template *t,
         put_texts(j, "allow", &t->allow);
         put_texts(j, "deny", &t->deny);
         cay_op_key_text(j, "init", t->init);
-        cay_op_key_bool(j, "read_only", t->read_only);
+        cay_op_put_members(j, &cay_result_asked_options, &t->options);
         cay_op_key_bool(j, "needs_confirm", t->needs_confirm);
         cay_op_key_bool(j, "auto_cleanup", t->auto_cleanup);
         put_times_and_limits(j, t, config);
@@ -129,10 +129,10 @@ static void run_list(struct cay_op_call *c)
 
 RESULT(result_template_row, "Template", TEXT("name"), TEXT("description"), BOOL("available"),
        MAYBE("why", TEXT), TEXT("root"), TEXT("engine"), WORDS("triggers"), TEXT("network"), TEXTS("allow"),
-       TEXTS("deny"), TEXT("init"), BOOL("read_only"), BOOL("needs_confirm"), BOOL("auto_cleanup"),
-       OBJECT("limits", cay_result_limits), NUMBER("life_time_ms"), NUMBER("idle_time_ms"),
-       NUMBER("max_concurrent"), NUMBER("pool"), TEXTS("env"), WORDS("command"), WORDS("interpreter"),
-       BOOL("has_system"), IF_OBJECT("build", cay_result_image));
+       TEXTS("deny"), TEXT("init"), ALSO(cay_result_asked_options), BOOL("needs_confirm"),
+       BOOL("auto_cleanup"), OBJECT("limits", cay_result_limits), NUMBER("life_time_ms"),
+       NUMBER("idle_time_ms"), NUMBER("max_concurrent"), NUMBER("pool"), TEXTS("env"), WORDS("command"),
+       WORDS("interpreter"), BOOL("has_system"), IF_OBJECT("build", cay_result_image));
 RESULT(result_template_list, NULL, LIST("templates", result_template_row), TEXT("origin"), TIME("loaded_at"),
        NUMBER("max_concurrent"), BOOL("auto_cleanup"), NUMBER("waiting"));
 

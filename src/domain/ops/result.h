@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 enum cay_result_kind {
         CAY_RESULT_TEXT,
         CAY_RESULT_TIME,   /* text, RFC 3339 */
@@ -29,6 +31,9 @@ enum cay_result_kind {
 enum {
         CAY_RESULT_NULLABLE = 1,
         CAY_RESULT_OPTIONAL = 2, /* may be left out */
+        CAY_RESULT_MEMBER =
+                4,            /* its value is a member of a struct, from which cay_op_put_members writes it */
+        CAY_RESULT_CHARS = 8, /* with that, TEXT: the member is an array of char and no pointer */
 };
 
 struct cay_result_field {
@@ -36,6 +41,8 @@ struct cay_result_field {
         enum cay_result_kind kind;
         unsigned flags;
         const struct cay_result_table *table;
+        /* CAY_RESULT_MEMBER: where. TEXT: const char *; NUMBER: unsigned, of any size; BOOL: bool; TIME: uint64_t, milliseconds */
+        uint16_t offset, size;
 };
 
 struct cay_result_table {

@@ -25,6 +25,13 @@
 #define LIST(name, table) RESULT_ROW_(name, LIST, 0, &table)
 #define MAP(name, table) RESULT_ROW_(name, MAP, 0, &table)
 #define ALSO(table) RESULT_ROW_("", ALSO, 0, &table)
+/* A member of a struct, by its own name or another: cay_op_put_members writes it. */
+#define MEMBER_AS(name, kind, flags, type, member)                                                           \
+        {                                                                                                    \
+                name, CAY_RESULT_##kind, CAY_RESULT_MEMBER | (flags), NULL, offsetof(type, member),          \
+                        sizeof(((type *)0)->member)                                                          \
+        }
+#define MEMBER(kind, type, member) MEMBER_AS(#member, kind, 0, type, member)
 /* May be null; may be left out; both. */
 #define MAYBE(name, kind) RESULT_ROW_(name, kind, CAY_RESULT_NULLABLE, NULL)
 #define IF(name, kind) RESULT_ROW_(name, kind, CAY_RESULT_OPTIONAL, NULL)

@@ -2,7 +2,12 @@
 /* Result tables that several ops share; an op's own table is beside its row. */
 #include "domain/ops/results.h"
 
+#include "domain/model/sandbox_options.h"
 #include "domain/ops/result_rows.h"
+
+#define NULLABLE_BOOL 0
+#define NULLABLE_NUMBER 0
+#define NULLABLE_TEXT CAY_RESULT_NULLABLE
 
 #define CAY_LIMIT(field, word, kind, min, max, doc) NUMBER(#field),
 static const struct cay_result_field limit_fields[] = {
@@ -11,6 +16,26 @@ static const struct cay_result_field limit_fields[] = {
 };
 #undef CAY_LIMIT
 const struct cay_result_table cay_result_limits = { "Limits", limit_fields };
+
+/* Single values of sandboxes, and those of them that templates have too. */
+static const struct cay_result_field option_fields[] = {
+#define CAY_SANDBOX_FIELD(kind, name, uses, head, doc)                                                       \
+        CAY_OPTION_IF_SHOWN_##uses(MEMBER_AS(#name, kind, NULLABLE_##kind, struct cay_sandbox_options,       \
+                                             name), )
+#include "domain/model/sandbox_fields.def"
+#undef CAY_SANDBOX_FIELD
+        { NULL },
+};
+static const struct cay_result_field asked_fields[] = {
+#define CAY_SANDBOX_FIELD(kind, name, uses, head, doc)                                                       \
+        CAY_OPTION_IF_ASKED_##uses(MEMBER_AS(#name, kind, NULLABLE_##kind, struct cay_sandbox_options,       \
+                                             name), )
+#include "domain/model/sandbox_fields.def"
+#undef CAY_SANDBOX_FIELD
+        { NULL },
+};
+const struct cay_result_table cay_result_options = { NULL, option_fields };
+const struct cay_result_table cay_result_asked_options = { NULL, asked_fields };
 
 RESULT(result_workspace, "Workspace", TEXT("inside"), BOOL("mapped"), IF("mode", TEXT), IF("path", TEXT));
 RESULT(result_port, "PublishedPort", NUMBER("inside"), MAYBE("host", NUMBER));
@@ -21,10 +46,10 @@ SHARED_RESULT(cay_result_sandbox, "Sandbox", TEXT("sandbox_id"), MAYBE("name", T
               BOOL("linked"), PAIRS("labels"), PAIRS("metadata"), OBJECT("limits", cay_result_limits),
               TEXTS("limits_skipped"), TEXTS("limits_watched"), TEXT("network"), TEXT("init"),
               LIST("ports", result_port), LIST("volumes", result_volume),
-              OBJECT("workspace", result_workspace), BOOL("read_only"), BOOL("own_user_only"),
-              TIME("created_at"), TIME("started_at"), TIME("changed_at"), MAYBE("expires_in_ms", NUMBER),
-              NUMBER("idle_limit_ms"), MAYBE("idle_expires_in_ms", NUMBER), NUMBER("idle_ms"),
-              NUMBER("execs_running"), NUMBER("execs_known"));
+              OBJECT("workspace", result_workspace), ALSO(cay_result_options), TIME("created_at"),
+              TIME("started_at"), TIME("changed_at"), MAYBE("expires_in_ms", NUMBER), NUMBER("idle_limit_ms"),
+              MAYBE("idle_expires_in_ms", NUMBER), NUMBER("idle_ms"), NUMBER("execs_running"),
+              NUMBER("execs_known"));
 SHARED_RESULT(cay_result_destroyed, NULL, TEXT("sandbox_id"), TEXT("status"));
 SHARED_RESULT(cay_result_image, "Image", TEXT("state"), MAYBE("image", TEXT), MAYBE("context", TEXT),
               NUMBER("size_bytes"), TIME("built_at"), MAYBE("step", TEXT), MAYBE("error", TEXT));

@@ -5,6 +5,8 @@
 #include "domain/ops/result.h"
 
 extern const struct cay_result_table cay_result_limits;
+extern const struct cay_result_table cay_result_options;       /* of sandboxes: struct cay_sandbox_options */
+extern const struct cay_result_table cay_result_asked_options; /* of templates */
 extern const struct cay_result_table cay_result_sandbox;
 extern const struct cay_result_table cay_result_destroyed;
 extern const struct cay_result_table cay_result_image;

@@ -13,6 +13,7 @@
 #include "foundation/base/utf8.h"
 #include "domain/model/limits.h"
 #include "domain/ops/advice.h"
+#include "domain/ops/results.h"
 
 void cay_op_key_time(struct cay_json *j, const char *key, uint64_t wall_ms)
 {
@@ -89,7 +90,7 @@ static void put_workspace(struct cay_json *j, const struct cay_sandbox_view *v)
 static void put_extras(struct cay_json *j, const struct cay_sandbox_view *v)
 {
         cay_op_key_text(j, "network", cay_network_word(v->network));
-        cay_op_key_text(j, "init", v->no_init ? "none" : "cay");
+        cay_op_key_text(j, "init", v->options.no_init ? "none" : "cay");
         cay_json_key(j, "ports");
         cay_json_begin_array(j);
         for (unsigned i = 0; i < v->port_count; i++) {
@@ -145,8 +146,7 @@ void cay_op_put_sandbox(struct cay_json *j, const struct cay_sandbox_view *v, en
         put_mask(j, "limits_watched", v->watched);
         put_extras(j, v);
         put_workspace(j, v);
-        cay_op_key_bool(j, "read_only", v->read_only);
-        cay_op_key_bool(j, "own_user_only", v->own_user_only);
+        cay_op_put_members(j, &cay_result_options, &v->options);
         cay_op_key_time(j, "created_at", v->created_wall_ms);
         cay_op_key_time(j, "started_at", v->started_wall_ms);
         cay_op_key_time(j, "changed_at", v->changed_wall_ms);

@@ -118,7 +118,7 @@ static int check_user(const struct cay_sandbox *sb, const struct cay_box_open *o
 {
         if (open->kind == CAY_BOX_CONNECT || open->file.uid == CAY_BOX_ID_DEFAULT)
                 return 0;
-        if (sb->own_user_only)
+        if (sb->options.own_user_only)
                 return cay_fail(err, CAY_CONFLICT, "as_root: sandbox '%s' was created for its own user only",
                                 sb->id);
         if (changes_files(open->kind) && sb->has_workspace && sb->workspace_mode != CAY_WORKSPACE_RO)

@@ -18,7 +18,8 @@ static void put_freezer(struct cay_sandbox *sb)
         struct cay_engine *engine = sb->engine->engine;
         struct cay_async *e;
 
-        if (engine->ops->lacks & CAY_ENGINE_LACKS_FREEZER || engine->ops->freeze == NULL || sb->no_init)
+        if (engine->ops->lacks & CAY_ENGINE_LACKS_FREEZER || engine->ops->freeze == NULL ||
+            sb->options.no_init)
                 return;
         e = cay_async_new(sb->service, sb, NULL, on_frozen_again);
         if (cay_sandbox_state(sb) == CAY_STATE_PAUSED)

@@ -182,7 +182,7 @@ static int send_open(struct cay_exec *x, struct cay_error *err)
                 .box_workspace = sb->box_workspace,
                 .has_workspace = sb->has_workspace,
                 .template_kind = sb->template_kind,
-                .read_only = sb->read_only,
+                .read_only = sb->options.read_only,
                 .box_env = sb->engine->engine != NULL && sb->engine->engine->caps & CAY_ENGINE_CAN_ENV,
                 .tty = x->tty,
                 .term = x->term,
@@ -362,7 +362,7 @@ static int check_user(struct cay_sandbox *sb, struct cay_exec *x, const char *te
         if (other && row->engine != NULL && (row->engine->ops->lacks & CAY_ENGINE_LACKS_USERS))
                 return cay_fail(err, CAY_UNSUPPORTED,
                                 "user: the %s engine cannot run commands as another user", row->name);
-        if (other && sb->own_user_only)
+        if (other && sb->options.own_user_only)
                 return cay_fail(err, CAY_CONFLICT, "user: sandbox '%s' was created for its own user only",
                                 sb->id);
         if (other && sb->has_workspace && sb->workspace_mode != CAY_WORKSPACE_RO)

@@ -93,7 +93,8 @@ static void put_bool(struct cay_json *j, const char *key, bool value)
 /* Further properties of a sandbox and of its box. */
 struct sandbox_spec {
         uint64_t may_skip, skipped, watched, paused_ms;
-        bool has_workspace, read_only, own_user_only, kept, has_box, stopping, no_init;
+        struct cay_sandbox_options options;
+        bool has_workspace, kept, has_box, stopping;
         const char *workspace_mode, *workspace_path, *box_workspace, *network, *policy, *secrets;
         struct cay_field_texts ports, volumes;
 };
@@ -112,8 +113,10 @@ static const struct cay_field sandbox_spec_fields[] = {
         ROW(struct sandbox_spec, skipped, U64),
         ROW(struct sandbox_spec, watched, U64),
         ROW(struct sandbox_spec, has_workspace, BOOL),
-        ROW(struct sandbox_spec, read_only, BOOL),
-        ROW(struct sandbox_spec, own_user_only, BOOL),
+#define CAY_SANDBOX_FIELD(kind, name, uses, head, doc)                                                       \
+        CAY_OPTION_ROW(kind, name, offsetof(struct sandbox_spec, options.name), NULL),
+#include "domain/model/sandbox_fields.def"
+#undef CAY_SANDBOX_FIELD
         ROW(struct sandbox_spec, kept, BOOL),
         ROW(struct sandbox_spec, stopping, BOOL),
         ROW(struct sandbox_spec, has_box, BOOL),
@@ -129,7 +132,6 @@ static const struct cay_field sandbox_spec_fields[] = {
         LONG(struct sandbox_spec, secrets),
         ROW(struct sandbox_spec, ports, TEXTS),
         ROW(struct sandbox_spec, volumes, TEXTS),
-        ROW(struct sandbox_spec, no_init, BOOL),
         { 0 },
 };
 
@@ -188,6 +190,19 @@ static void print_extras(struct cay_json *j, const struct cay_sandbox *sb)
         cay_json_end_array(j);
 }
 
+#define PRINT_BOOL put_bool
+#define PRINT_NUMBER put_u64
+#define PRINT_TEXT put_text
+
+static void print_options(struct cay_json *j, const struct cay_sandbox_options *o)
+{
+#define CAY_SANDBOX_FIELD(kind, name, uses, head, doc)                                                       \
+        if (o->name)                                                                                         \
+                PRINT_##kind(j, #name, o->name);
+#include "domain/model/sandbox_fields.def"
+#undef CAY_SANDBOX_FIELD
+}
+
 static void print_sandbox_spec(struct cay_json *j, const struct cay_sandbox *sb, bool has_box)
 {
         cay_json_begin_object(j);
@@ -196,13 +211,10 @@ static void print_sandbox_spec(struct cay_json *j, const struct cay_sandbox *sb,
         put_u64(j, "watched", sb->watched);
         put_u64(j, "paused_ms", sb->paused_ms);
         put_bool(j, "has_workspace", sb->has_workspace);
-        put_bool(j, "read_only", sb->read_only);
-        put_bool(j, "own_user_only", sb->own_user_only);
+        print_options(j, &sb->options);
         put_bool(j, "kept", sb->kept);
         put_bool(j, "stopping", sb->stopping);
         put_bool(j, "has_box", has_box);
-        if (sb->no_init)
-                put_bool(j, "no_init", true);
         put_text(j, "workspace_mode", mode_words[sb->workspace_mode]);
         put_text(j, "workspace_path", sb->workspace_path);
         put_text(j, "box_workspace", sb->box_workspace);
@@ -295,7 +307,8 @@ static int fill_sandbox(struct cay_sandbox *sb, const struct cay_store_sandbox *
         if (sb->template_name == NULL || sb->workspace_path == NULL ||
             cay_record_copy_map(&sb->mem, &t->labels, &sb->labels) < 0 ||
             cay_record_copy_map(&sb->mem, &t->metadata, &sb->metadata) < 0 ||
-            cay_record_copy_map(&sb->mem, &t->env, &sb->env) < 0)
+            cay_record_copy_map(&sb->mem, &t->env, &sb->env) < 0 ||
+            cay_sandbox_options_copy(&sb->mem, &spec->options, &sb->options) < 0)
                 return -ENOMEM;
         for (unsigned i = 0; i < CAY_COUNT(mode_words); i++)
                 if (strcmp(mode_words[i], text_or(spec->workspace_mode, "")) == 0)
@@ -314,9 +327,6 @@ static int fill_sandbox(struct cay_sandbox *sb, const struct cay_store_sandbox *
         sb->watched = (unsigned)spec->watched;
         sb->paused_ms = spec->paused_ms;
         sb->has_workspace = spec->has_workspace;
-        sb->read_only = spec->read_only;
-        sb->own_user_only = spec->own_user_only;
-        sb->no_init = spec->no_init;
         sb->kept = spec->kept;
         sb->stopping = spec->stopping && state == CAY_STATE_STOPPED;
         sb->has_box =

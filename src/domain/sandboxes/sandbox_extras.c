@@ -147,7 +147,7 @@ int cay_sandbox_check_extras(const struct cay_sandbox *sb, struct cay_error *err
 {
         const struct cay_engine *engine = sb->engine->engine;
         const unsigned wanted =
-                (sb->no_init ? CAY_ENGINE_CAN_NO_INIT : 0) |
+                (sb->options.no_init ? CAY_ENGINE_CAN_NO_INIT : 0) |
                 (sb->policy || sb->network == CAY_NETWORK_LIST || sb->network == CAY_NETWORK_LEARN
                          ? CAY_ENGINE_CAN_EGRESS
                          : 0) |
@@ -183,7 +183,6 @@ int cay_sandbox_put_extras(struct cay_sandbox *sb, struct cay_spec *spec, struct
                 return -1;
         if (put_labels(sb, spec) < 0)
                 return cay_fail(err, CAY_INVALID, "labels: too long together with metadata and env");
-        spec->no_init = sb->no_init;
         if (cay_sandbox_put_network(sb, spec, err) < 0)
                 return -1;
         spec->ports = sb->box_ports;

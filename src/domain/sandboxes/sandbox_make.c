@@ -228,9 +228,9 @@ static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, str
         if (sb->template_name == NULL || sb->workspace_path == NULL ||
             cay_record_copy_map(&sb->mem, &w->labels, &sb->labels) < 0 ||
             cay_record_copy_map(&sb->mem, &w->metadata, &sb->metadata) < 0 ||
-            cay_record_copy_map(&sb->mem, &w->env, &sb->env) < 0)
+            cay_record_copy_map(&sb->mem, &w->env, &sb->env) < 0 ||
+            cay_sandbox_options_copy(&sb->mem, &w->options, &sb->options) < 0)
                 return cay_fail(err, CAY_INVALID, "labels: too long together with metadata and env");
-        sb->no_init = w->no_init;
         if (cay_sandbox_read_extras(sb, w->network, &w->ports, &w->volumes, err) < 0 ||
             cay_sandbox_read_policy(sb, w->policy, err) < 0 || cay_sandbox_check_extras(sb, err) < 0 ||
             cay_sandbox_check_own_ports(sb, err) < 0)
@@ -248,8 +248,6 @@ static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, str
                 return -1;
         sb->has_workspace = w->has_workspace;
         sb->workspace_mode = w->workspace_mode;
-        sb->read_only = w->read_only;
-        sb->own_user_only = w->own_user_only;
         if (w->has_workspace && hold_folder(sb, &w->folder, err) < 0)
                 return -1;
         sb->created_wall_ms = sb->changed_wall_ms = cay_service_wall(s);
@@ -300,11 +298,11 @@ static int make_spec(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_e
                 spec->workspace_rw = sb->workspace_mode == CAY_WORKSPACE_RW;
                 spec->workspace_cow = sb->workspace_mode == CAY_WORKSPACE_COW;
         }
-        spec->read_only = sb->read_only;
-        spec->host_plain = sb->own_user_only;
+        spec->options = sb->options;
+        spec->host_plain = sb->options.own_user_only;
         spec->limits = sb->limits;
         spec->may_skip = sb->may_skip;
-        spec->keep = sb->engine->engine->caps & CAY_ENGINE_CAN_KEEP && !sb->no_init;
+        spec->keep = sb->engine->engine->caps & CAY_ENGINE_CAN_KEEP && !sb->options.no_init;
         spec->go_on = sb->kept;
         if (spec->go_on && !spec->keep)
                 return cay_fail(err, CAY_UNSUPPORTED,

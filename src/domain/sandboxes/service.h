@@ -208,13 +208,11 @@ struct cay_sandbox_new {           /* zeroed: all defaults but limits */
         const char *secrets; /* for requests to hosts: lines of NAME PLACEHOLDER; NULL: none. With a policy */
         bool has_workspace;  /* a host folder is mapped; else the workspace is a new empty folder */
         enum cay_workspace_mode workspace_mode;
-        struct cay_folder folder;   /* looked at only with has_workspace; copied */
-        const char *workspace_path; /* for people; may be NULL */
-        bool read_only;             /* root read-only */
-        bool no_init; /* it runs one command and nothing is copied into it: not all engines support it */
-        bool own_user_only;  /* no command will run as another user (root…): cheaper to make */
-        uint64_t timeout_ms; /* lifetime; 0: unlimited */
-        uint64_t idle_ms;    /* without use; 0: unlimited */
+        struct cay_folder folder;           /* looked at only with has_workspace; copied */
+        const char *workspace_path;         /* for people; may be NULL */
+        struct cay_sandbox_options options; /* texts in it are copied */
+        uint64_t timeout_ms;                /* lifetime; 0: unlimited */
+        uint64_t idle_ms;                   /* without use; 0: unlimited */
         /*
          * The client's single-use id; NULL: none. A second use ends with CAY_EXISTS and makes nothing
          * (call.first has the first one's result).
@@ -317,7 +315,7 @@ struct cay_sandbox_view {
         const char *workspace_path; /* on the host, "" when there is none or nobody said */
         bool holds_workspace;       /* it can be started without naming its folder again */
         const char *workspace_in;   /* as commands see it */
-        bool read_only, own_user_only, no_init;
+        struct cay_sandbox_options options;
         enum cay_state state;
         enum cay_cause cause;   /* of ERROR and STOPPED; else NONE */
         const char *cause_text; /* "" when there is none */

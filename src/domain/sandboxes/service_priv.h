@@ -141,7 +141,8 @@ struct cay_sandbox {
         struct cay_spec_volume *volumes;                    /* in mem */
         const char **label_words; /* in mem; labels as engines take them, once needed */
         unsigned port_count, box_port_count, volume_count;
-        bool has_workspace, read_only, own_user_only, no_init;
+        struct cay_sandbox_options options;
+        bool has_workspace;
         enum cay_workspace_mode workspace_mode;
         int workspace_fd;   /* owned; -1: none, or lost with an earlier process */
         int workspace_peer; /* owned until it is used; -1: none */

@@ -59,8 +59,10 @@ static const struct cay_field security_fields[] = {
           "none (isolated, the default) or bridge (internet access)", WORD(NETWORKS) },
         { "network", CAY_FIELD_OBJECT, 0, 0, "what its sandboxes may reach: instead of network_mode",
           .fields = network_fields },
-        { "read_only", CAY_FIELD_BOOL, AT(t.read_only), 0,
-          "the root is read-only; /workspace, /tmp and /dev/shm stay writable" },
+#define CAY_SANDBOX_FIELD(kind, name, uses, head, doc)                                                       \
+        CAY_OPTION_IF_ASKED_##uses(CAY_OPTION_ROW(kind, name, AT(t.options.name), doc), )
+#include "domain/model/sandbox_fields.def"
+#undef CAY_SANDBOX_FIELD
         { "needs_confirm", CAY_FIELD_BOOL, AT(t.needs_confirm), 0,
           "starting one takes a second request with the confirmation that the first was answered with" },
         {},

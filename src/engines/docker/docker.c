@@ -249,8 +249,9 @@ static int put_plan(const struct cay_spec *spec, struct docker_plan *p, struct c
         p->pids = l->pids;
         p->disk_bytes = l->disk_bytes;
         p->inodes = l->inodes;
-        p->flags = (spec->read_only ? DOCKER_PLAN_READ_ONLY : 0) | (spec->keep ? DOCKER_PLAN_KEEP : 0) |
-                   (spec->go_on ? DOCKER_PLAN_GO_ON : 0) | (spec->no_init ? DOCKER_PLAN_NO_INIT : 0);
+        p->flags = (spec->options.read_only ? DOCKER_PLAN_READ_ONLY : 0) |
+                   (spec->keep ? DOCKER_PLAN_KEEP : 0) | (spec->go_on ? DOCKER_PLAN_GO_ON : 0) |
+                   (spec->options.no_init ? DOCKER_PLAN_NO_INIT : 0);
         if (spec->workspace_fd >= 0 && put_folder(spec, p, err) < 0)
                 return -1;
         if (spec->workspace_root > 0) {

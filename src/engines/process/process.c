@@ -138,7 +138,7 @@ static int check(struct process_engine *pe, const struct cay_spec *spec, struct 
         if (spec->template_kind != CAY_TEMPLATE_HOST)
                 return cay_fail(err, CAY_UNSUPPORTED,
                                 "the process engine has no root of its own: no template but host");
-        if (spec->read_only)
+        if (spec->options.read_only)
                 return cay_fail(err, CAY_UNSUPPORTED, "the process engine cannot make its root read-only");
         if (spec->workspace_cow)
                 return cay_fail(err, CAY_UNSUPPORTED,

@@ -104,7 +104,7 @@ static int check(struct engine_linked *e, const struct cay_spec *spec, struct ca
         if (spec->template_kind != CAY_TEMPLATE_HOST)
                 return cay_fail(err, CAY_UNSUPPORTED,
                                 "the process engine has no root of its own: no template but host");
-        if (spec->read_only)
+        if (spec->options.read_only)
                 return cay_fail(err, CAY_UNSUPPORTED, "the process engine cannot make its root read-only");
         if (spec->go_on)
                 return cay_fail(err, CAY_UNSUPPORTED, "the process engine keeps no files over a stop");

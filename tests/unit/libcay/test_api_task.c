@@ -232,9 +232,9 @@ static void templates(void **state)
         assert_int_equal(spec->template_kind, CAY_TEMPLATE_HOST);
         assert_int_equal(spec->rootfs_fd, -1);
         assert_int_equal(cay_task_set_read_only(task, 1), 0);
-        assert_true(spec->read_only);
+        assert_true(spec->options.read_only);
         assert_int_equal(cay_task_set_read_only(task, 0), 0);
-        assert_false(spec->read_only);
+        assert_false(spec->options.read_only);
 }
 
 static void texts_are_checked_and_copied(void **state)

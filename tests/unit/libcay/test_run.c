@@ -684,7 +684,7 @@ static void environment(const char *name, const char *expect, const char *user, 
         o.env = env;
         o.tty = tty;
         o.user = user;
-        o.spec.read_only = user != NULL && strcmp(user, "sandbox") == 0;
+        o.spec.options.read_only = user != NULL && strcmp(user, "sandbox") == 0;
         run(&s, &o);
         assert_string_equal(cay_buf_data(&s.out[0]), expect);
         cay_run_free(s.run);

@@ -860,7 +860,7 @@ export interface SandboxCreateArgs {
     /** ro (default), rw or cow */
     mode?: string | null;
   } | null;
-  /** make the root read-only */
+  /** make the root read-only; /workspace, /tmp and /dev/shm stay writable */
   read_only?: boolean | null;
   /** confirmation token from the answer to the first request */
   confirm?: string | null;
@@ -1285,7 +1285,7 @@ export interface CodeRunArgs {
     /** ro (default), rw or cow */
     mode?: string | null;
   } | null;
-  /** make the root read-only */
+  /** make the root read-only; /workspace, /tmp and /dev/shm stay writable */
   read_only?: boolean | null;
   /** confirmation token from the answer to the first request */
   confirm?: string | null;
@@ -2308,7 +2308,7 @@ export interface ServiceExecuteArgs {
   language?: string | null;
   /** seconds; default: 30 */
   timeout?: number | string | null;
-  /** the root is read-only; /workspace, /tmp and /dev/shm stay writable */
+  /** make the root read-only; /workspace, /tmp and /dev/shm stay writable */
   read_only?: boolean | null;
   /** comes back with the answer */
   metadata?: unknown;

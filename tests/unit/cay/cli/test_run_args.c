@@ -69,7 +69,7 @@ static void every_option(void **state)
         assert_null(o.env[2]);
         assert_string_equal(o.user, "root");
         assert_string_equal(o.cwd, "/usr");
-        assert_true(o.spec.read_only);
+        assert_true(o.spec.options.read_only);
         assert_string_equal(o.engine, "process");
         assert_string_equal(o.spec.id, "my-run");
         assert_true(o.tty && a.json && a.quiet && o.trace);

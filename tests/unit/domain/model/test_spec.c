@@ -74,7 +74,7 @@ static void plain_engines(void **state)
         struct cay_error err = { 0 };
 
         assert_int_equal(cay_spec_check_caps(&s, "native", 0, &err), 0);
-        s.no_init = true;
+        s.options.no_init = true;
         assert_int_equal(cay_spec_check(&s, &err), 0);
         assert_int_equal(cay_spec_check_caps(&s, "native", 0, &err), -1);
         assert_int_equal(err.code, CAY_UNSUPPORTED);

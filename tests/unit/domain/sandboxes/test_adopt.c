@@ -60,7 +60,7 @@ static void sandboxes_are_as_they_were(void **state)
         what.metadata = (struct cay_field_map){ &meta, 1 };
         what.env = (struct cay_field_map){ &env, 1 };
         what.idle_ms = 5000000;
-        what.own_user_only = true;
+        what.options.own_user_only = true;
         assert_int_equal(try_create(t, &what, &c), CAY_OK);
         create(t, stopped);
         assert_int_equal(change(t, stop, stopped), CAY_OK);
@@ -75,7 +75,7 @@ static void sandboxes_are_as_they_were(void **state)
         assert_string_equal(view.metadata.pairs[0].name, "k");
         assert_int_equal(view.limits->memory_bytes, what.limits.memory_bytes);
         assert_int_equal(view.idle_limit_ms, 5000000);
-        assert_true(view.own_user_only);
+        assert_true(view.options.own_user_only);
         assert_true(view.linked);
         assert_int_equal(look(t, stopped).state, CAY_STATE_STOPPED);
         assert_int_equal(look(t, stopped).cause, CAY_CAUSE_KILLED);

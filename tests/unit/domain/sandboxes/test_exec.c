@@ -181,7 +181,7 @@ static void users_can_be_ruled_out(void **state)
         struct exec_call c;
         struct call made;
 
-        box.own_user_only = true;
+        box.options.own_user_only = true;
         assert_int_equal(try_create(t, &box, &made), CAY_OK);
         assert_int_equal(try_exec(t, made.call.id, &what, &c), CAY_CONFLICT);
         what.user = "sandbox";

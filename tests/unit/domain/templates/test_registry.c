@@ -88,7 +88,7 @@ static void the_documents_file(void **state)
         assert_int_equal(t->triggers.count, 3);
         assert_string_equal(t->triggers.items[1], "run python");
         assert_string_equal(t->network, "none");
-        assert_false(t->read_only || t->needs_confirm);
+        assert_false(t->options.read_only || t->needs_confirm);
         assert_true(t->auto_cleanup);
         assert_int_equal(t->limits.memory_bytes, 256 << 20);
         assert_int_equal(t->limits.cpu_milli, 500);
@@ -213,7 +213,7 @@ static void all_keys(void **state)
         assert_int_equal(b->root, CAY_TEMPLATE_ROOT_IMAGE);
         assert_string_equal(b->engine, "process");
         assert_string_equal(b->network, "bridge");
-        assert_true(b->read_only && b->needs_confirm && b->auto_cleanup);
+        assert_true(b->options.read_only && b->needs_confirm && b->auto_cleanup);
         assert_int_equal(b->limits.memory_bytes, 1 << 30);
         assert_int_equal(b->limits.swap_bytes, 64 << 20);
         assert_true(b->limits.cpu_milli == 2000 && b->limits.pids == 7 && b->limits.inodes == 99);

@@ -143,7 +143,7 @@ class AsyncOps:
             and 17681, its MCP and its terminal, on every engine)
         volumes: volumes of the owner, which stay when sandboxes are destroyed: NAME:/PATH[:ro] (docker)
         workspace: host folder to map as the workspace
-        read_only: make the root read-only
+        read_only: make the root read-only; /workspace, /tmp and /dev/shm stay writable
         confirm: confirmation token from the answer to the first request
         project_name: stored as the label project_name
         template: template; default: host
@@ -517,7 +517,7 @@ class AsyncOps:
             and 17681, its MCP and its terminal, on every engine)
         volumes: volumes of the owner, which stay when sandboxes are destroyed: NAME:/PATH[:ro] (docker)
         workspace: host folder to map as the workspace
-        read_only: make the root read-only
+        read_only: make the root read-only; /workspace, /tmp and /dev/shm stay writable
         confirm: confirmation token from the answer to the first request
         execution_id: single-use id: a second request with it runs nothing (409)
         """
@@ -1392,7 +1392,7 @@ class AsyncOps:
         url: for a browser; code does not look at it
         language: of the code; default: python
         timeout: seconds; default: 30
-        read_only: the root is read-only; /workspace, /tmp and /dev/shm stay writable
+        read_only: make the root read-only; /workspace, /tmp and /dev/shm stay writable
         metadata: comes back with the answer
         execution_id: single-use id
         confirm: the token of a confirmation
