@@ -10,6 +10,7 @@
 
 #include "cay-net/conn.h"
 #include "cay-net/edge.h"
+#include "cay-net/flow.h"
 #include "cay-net/stub.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/fair.h"
@@ -89,6 +90,7 @@ static void end_all(struct net_box *b, const char *why)
 {
         while (b->conns)
                 net_conn_end(b->conns, NET_LOG_REFUSED, why);
+        net_flow_end_all(b, why);
 }
 
 static void reach_quota(struct net_box *b)
@@ -189,6 +191,8 @@ static void set_limits(struct net_box *b, const struct net_limits *asked)
                 l->connections_s = NET_CONNECTIONS_S_DEFAULT;
         if (l->dns_s == 0)
                 l->dns_s = NET_DNS_S_DEFAULT;
+        if (l->udp_idle_s == 0)
+                l->udp_idle_s = NET_UDP_IDLE_S_DEFAULT;
         net_bucket_set(&b->up, l->up_bytes_s, l->up_bytes_s / 5 + LEAST_BYTES, now);
         net_bucket_set(&b->down, l->down_bytes_s, l->down_bytes_s / 5 + LEAST_BYTES, now);
         net_bucket_set(&b->connects, l->connections_s, 2ull * l->connections_s, now);
@@ -213,20 +217,24 @@ static bool is_socket(int fd, int type, int protocol, int listens)
                fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
 }
 
-static int watch_sockets(struct net_box *b, const int fds[3], struct cay_error *err)
+static int watch_sockets(struct net_box *b, const int fds[NET_FD_POLICY], struct cay_error *err)
 {
         int r;
 
         if (!is_socket(fds[NET_FD_TCP], SOCK_STREAM, IPPROTO_TCP, 1) ||
             !is_socket(fds[NET_FD_DNS_UDP], SOCK_DGRAM, IPPROTO_UDP, 0) ||
-            !is_socket(fds[NET_FD_DNS_TCP], SOCK_STREAM, IPPROTO_TCP, 1))
-                return cay_fail(err, CAY_INVALID, "sandbox '%s': not the three sockets of its network",
-                                b->id);
+            !is_socket(fds[NET_FD_DNS_TCP], SOCK_STREAM, IPPROTO_TCP, 1) ||
+            !is_socket(fds[NET_FD_UDP], SOCK_DGRAM, IPPROTO_UDP, 0) ||
+            !is_socket(fds[NET_FD_RAW4], SOCK_RAW, IPPROTO_RAW, 0) ||
+            !is_socket(fds[NET_FD_RAW6], SOCK_RAW, IPPROTO_RAW, 0))
+                return cay_fail(err, CAY_INVALID, "sandbox '%s': not the sockets of its network", b->id);
         r = cay_watch_add(b->world->loop, &b->tcp, fds[NET_FD_TCP], EPOLLIN, on_tcp);
         if (r == 0)
                 r = cay_watch_add(b->world->loop, &b->dns_udp, fds[NET_FD_DNS_UDP], EPOLLIN, net_stub_on_udp);
         if (r == 0)
                 r = cay_watch_add(b->world->loop, &b->dns_tcp, fds[NET_FD_DNS_TCP], EPOLLIN, net_stub_on_tcp);
+        if (r == 0)
+                r = cay_watch_add(b->world->loop, &b->udp, fds[NET_FD_UDP], EPOLLIN, net_flow_on_datagram);
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "watch the sockets of sandbox '%s'", b->id) : 0;
 }
 
@@ -240,12 +248,13 @@ static void unwatch(struct cay_watch *w)
                 close(fd);
 }
 
-struct net_box *net_box_new_take(struct net_world *world, const struct net_box_request *req, const int fds[3],
-                                 struct cay_policy_pair *policy, struct cay_error *err)
+struct net_box *net_box_new_take(struct net_world *world, const struct net_box_request *req,
+                                 const int fds[NET_FD_POLICY], struct cay_policy_pair *policy,
+                                 struct cay_error *err)
 {
         struct net_box *b = calloc(1, sizeof(*b));
         struct cay_watch *const watches[] = { b ? &b->tcp : NULL, b ? &b->dns_udp : NULL,
-                                              b ? &b->dns_tcp : NULL };
+                                              b ? &b->dns_tcp : NULL, b ? &b->udp : NULL };
         bool is_good = false;
 
         if (b)
@@ -254,6 +263,7 @@ struct net_box *net_box_new_take(struct net_world *world, const struct net_box_r
                 cay_fail(err, CAY_INTERNAL, "no memory for the network of sandbox '%s'", req->id);
         } else {
                 b->world = world;
+                b->raw4 = b->raw6 = -1;
                 cay_str_copy(b->id, sizeof(b->id), req->id);
                 b->stats.up_bytes = req->up_bytes;
                 b->stats.down_bytes = req->down_bytes;
@@ -264,11 +274,13 @@ struct net_box *net_box_new_take(struct net_world *world, const struct net_box_r
         }
         if (is_good) {
                 b->policy = *policy;
+                b->raw4 = fds[NET_FD_RAW4];
+                b->raw6 = fds[NET_FD_RAW6];
                 *policy = (struct cay_policy_pair){ 0 };
                 return b;
         }
-        for (unsigned i = 0; i < 3; i++)
-                if (!b || !watches[i]->loop)
+        for (unsigned i = 0; i < NET_FD_POLICY; i++)
+                if (!b || i >= CAY_COUNT(watches) || !watches[i]->loop)
                         close(fds[i]);
         cay_policy_pair_done(policy);
         net_box_free(b);
@@ -289,6 +301,7 @@ void net_box_change_take(struct net_box *b, const struct net_limits *limits, str
                 next = net_conn_next(c);
                 net_conn_judge_again(c);
         }
+        net_flow_judge_again(b);
 }
 
 static void free_later(struct cay_deferred *d)
@@ -304,6 +317,7 @@ void net_box_free(struct net_box *b)
         unwatch(&b->tcp);
         unwatch(&b->dns_udp);
         unwatch(&b->dns_tcp);
+        unwatch(&b->udp);
         net_stub_end(b);
         end_all(b, "the sandbox's network was removed");
         net_edge_forget(b);
@@ -316,6 +330,10 @@ void net_box_free(struct net_box *b)
                 free(b);
                 return;
         }
+        if (b->raw4 >= 0)
+                close(b->raw4);
+        if (b->raw6 >= 0)
+                close(b->raw6);
         b->gone.run = free_later;
         cay_loop_defer(b->world->loop, &b->gone);
 }

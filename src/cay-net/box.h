@@ -2,7 +2,7 @@
 /*
  * One sandbox's network: its sockets, policy, limits, counters, log, and the connections that go through them.
  *
- * Theory of operation. The three sockets belong to the sandbox's network namespace, so whatever comes by them is that sandbox's: nobody can
+ * Theory of operation. The sockets belong to the sandbox's network namespace, so whatever comes by them is that sandbox's: nobody can
  * speak for another. TCP connections arrive under the address that the program wanted; one of the ranges for names is looked up in the
  * table of names that this sandbox was told (names are per sandbox). A connection over the limit per second waits in the kernel; one over the
  * limit at once is reset. All connections of a sandbox share its two rates, by turns.
@@ -23,13 +23,16 @@
 #define NET_CONNECTIONS_S_DEFAULT 100u
 #define NET_DNS_S_DEFAULT 50u
 #define NET_DNS_LINKS_MAX 16u /* connections to the resolver over TCP, of one sandbox */
-#define NET_NO_FILES_MS 200u  /* until descriptors may be free again */
+#define NET_UDP_IDLE_S_DEFAULT 30u
+#define NET_FLOW_SLOTS 256u  /* of the table of flows */
+#define NET_NO_FILES_MS 200u /* until descriptors may be free again */
 
 struct net_box;
 struct net_conn;
 struct net_dns_link;
 struct net_edge;
 struct cay_net_secrets;
+struct net_flow;
 
 struct net_world {                     /* what all sandboxes share */
         struct cay_loop *loop;         /* borrowed */
@@ -42,11 +45,19 @@ struct net_world {                     /* what all sandboxes share */
         void (*on_log)(struct net_world *world, struct net_box *b); /* a new entry; may be NULL */
 };
 
+struct net_flows { /* flow.c: of one sandbox */
+        struct net_flow *slots[NET_FLOW_SLOTS];
+        struct net_flow *oldest, *newest; /* owned; by use */
+        unsigned refused;                 /* that are remembered */
+        size_t waiting_bytes;             /* of datagrams that wait for a name */
+};
+
 struct net_box {
         struct net_world *world;
         struct net_box *next; /* the owner's list */
         char id[CAY_NAME_MAX + 1];
-        struct cay_watch tcp, dns_udp, dns_tcp; /* descriptors owned */
+        struct cay_watch tcp, dns_udp, dns_tcp, udp; /* descriptors owned */
+        int raw4, raw6;                              /* owned; -1: none */
         struct cay_policy_pair policy;
         struct net_limits limits; /* defaults filled in */
         struct net_bucket up, down, connects, queries;
@@ -57,6 +68,7 @@ struct net_box {
         uint64_t log_told;                   /* the owner's: next number to send to the front */
         struct net_conn *conns, *conns_last; /* owned; those that had a turn come last */
         unsigned conn_count, waiting;        /* waiting: directions that a rate holds back */
+        struct net_flows flows;              /* they count as connections */
         struct net_dns_link *dns_links;
         unsigned dns_link_count;
         struct cay_net_secrets *secrets; /* owned; NULL: none */
@@ -72,9 +84,10 @@ struct net_box {
         struct cay_deferred gone;
 };
 
-/* fds: tcp, dns_udp, dns_tcp; taken in any case, as is the policy (*policy is empty afterwards). NULL: err says why. */
-struct net_box *net_box_new_take(struct net_world *world, const struct net_box_request *req, const int fds[3],
-                                 struct cay_policy_pair *policy, struct cay_error *err);
+/* fds: enum net_fd, without the policy; taken in any case, as is the policy (*policy is empty afterwards). NULL: err says why. */
+struct net_box *net_box_new_take(struct net_world *world, const struct net_box_request *req,
+                                 const int fds[NET_FD_POLICY], struct cay_policy_pair *policy,
+                                 struct cay_error *err);
 /* The policy is taken; connections that it does not allow any more end. */
 void net_box_change_take(struct net_box *b, const struct net_limits *limits, struct cay_policy_pair *policy);
 void net_box_free(struct net_box *b); /* ends its connections; the memory goes at the end of the round */

@@ -23,7 +23,7 @@
 
 #define FILES_MOST 262144u
 #define FILES_OTHER 256u /* that are neither a sandbox's nor a connection's */
-#define FILES_BOX 4u
+#define FILES_BOX 8u
 #define PUSH_AGAIN_MS 50u
 
 struct broker {

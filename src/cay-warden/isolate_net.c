@@ -4,9 +4,10 @@
  *
  * A network namespace takes as long to make as all mounts together, and neither needs the other: the helper that started the box makes
  * it while the box mounts, as a member of the box's user namespace, and hands it over. With a way out, it also sets up the addresses,
- * routes and rules that bring everything that leaves to three sockets, and sends these to whoever the plan names (the broker's side);
+ * routes and rules that bring everything that leaves to a few sockets, and sends these to whoever the plan names (the broker's side);
  * neither the warden nor the box ever has them. Nothing of the host's network is touched.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -37,16 +38,21 @@ static int loopback_up(void)
         return sock < 0 || ioctl(sock, SIOCSIFFLAGS, &req) < 0 ? -errno : 0;
 }
 
-static enum sys_divert divert_mode(uint32_t mode)
-{
-        return mode == WIRE_NETWORK_NAMES ? SYS_DIVERT_NAMES : SYS_DIVERT_ADDRESSES;
-}
+static_assert((unsigned)WIRE_NETWORK_NAMES == SYS_DIVERT_NAMES &&
+                      (unsigned)WIRE_NETWORK_ADDRESSES == SYS_DIVERT_ADDRESSES &&
+                      (unsigned)WIRE_NETWORK_PUBLIC == SYS_DIVERT_PUBLIC &&
+                      (unsigned)WIRE_NETWORK_UDP == SYS_DIVERT_UDP &&
+                      (unsigned)WIRE_NETWORK_ALL == SYS_DIVERT_ALL,
+              "a plan's modes are those of the namespace");
 
 static int send_sockets(int to, struct sys_divert_sockets *s)
 {
         struct wire_network_sockets head = { .magic = WIRE_MAGIC, .size = sizeof(head) };
-        int fds[] = { s->tcp, s->dns_udp, s->dns_tcp };
-        ssize_t n = sys_send_fds(to, &head, sizeof(head), fds, CAY_COUNT(fds), MSG_DONTWAIT);
+        int fds[SYS_DIVERT_SOCKETS];
+        ssize_t n;
+
+        sys_divert_list(s, fds);
+        n = sys_send_fds(to, &head, sizeof(head), fds, CAY_COUNT(fds), MSG_DONTWAIT);
 
         sys_divert_close(s);
         return n < 0 ? (int)n : 0;
@@ -55,7 +61,7 @@ static int send_sockets(int to, struct sys_divert_sockets *s)
 int isolate_set_up_network(uint32_t mode, int to)
 {
         struct sys_divert_sockets s;
-        int r = sys_divert_set_up(divert_mode(mode), &s);
+        int r = sys_divert_set_up(mode, &s);
 
         return r < 0 ? r : send_sockets(to, &s);
 }
@@ -63,7 +69,7 @@ int isolate_set_up_network(uint32_t mode, int to)
 int isolate_change_network(uint32_t mode, int to)
 {
         struct sys_divert_sockets s;
-        int r = sys_divert_change(divert_mode(mode));
+        int r = sys_divert_change(mode);
 
         if (r < 0 || to < 0)
                 return r;

@@ -7,6 +7,7 @@
 
 #include "cay-warden/make.h"
 #include "cay-warden/rootfs.h"
+#include "foundation/sys/net_divert.h"
 
 #define DISK_MAX (1ull << 46)
 #define SELF_DISK_MAX (1ull << 30) /* in memory without any limit */
@@ -109,7 +110,7 @@ int warden_make_check_plan(struct warden *w, const struct wire_plan *p, const in
             (!(p->flags & WIRE_PLAN_WORKSPACE) || p->flags & WIRE_PLAN_WORKSPACE_RW))
                 return cay_fail(err, CAY_INVALID,
                                 "a copy-on-write workspace needs a folder, and is not read-write");
-        if (p->flags & WIRE_PLAN_NETWORK && (p->network == 0 || p->network >= WIRE_NETWORK_MODE_COUNT))
+        if (p->flags & WIRE_PLAN_NETWORK && !sys_divert_is_mode(p->network))
                 return cay_fail(err, CAY_INVALID, "unknown network mode %u", p->network);
         if (p->flags & WIRE_PLAN_GO_ON && !(p->flags & WIRE_PLAN_KEEP))
                 return cay_fail(err, CAY_INVALID, "only a layer that is kept can be gone on with");

@@ -4,7 +4,7 @@
  * made without.
  *
  * Why it is safe to obey a front that was taken over: a helper enters the box's user and network namespace, so that all it does is done
- * with rights that count there alone; what it does is one of two fixed sets of rules. It reads nothing that a box can write.
+ * with rights that count there alone; what it does is one of a few fixed sets of rules. It reads nothing that a box can write.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "foundation/sys/fd.h"
+#include "foundation/sys/net_divert.h"
 #include "cay-warden/isolate.h"
 #include "cay-warden/warden.h"
 
@@ -66,7 +67,7 @@ int warden_box_change_network(struct warden_box *box, uint32_t mode, int to)
         pid_t pid;
         int r;
 
-        if (mode == 0 || mode >= WIRE_NETWORK_MODE_COUNT || (is_new && to < 0))
+        if (!sys_divert_is_mode(mode) || (is_new && to < 0))
                 return -EINVAL;
         pid = sys_clone3(&args);
         if (pid == 0)

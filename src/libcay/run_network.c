@@ -3,7 +3,7 @@
  * A run with a network: cay-net is started beside the engine, and gets the sockets that all that leaves the box comes to.
  *
  * Theory of operation. The policy is checked before anything is made. cay-net is started while this process still has its privileges;
- * it gives up its own. The engine hands over a socket on which the box's three sockets arrive before the box is ready; they go on to
+ * it gives up its own. The engine hands over a socket on which the box's sockets arrive before the box is ready; they go on to
  * cay-net with the policy. What the command asks for earlier waits in them. cay-net's log comes back entry by entry; of what was refused
  * the first ones are kept for the result. When cay-net dies the run goes on: its connections end, new ones are refused.
  */
@@ -21,6 +21,7 @@
 #include "domain/network/policy_text.h"
 #include "engines/network/network_limits.h"
 #include "foundation/sys/fd.h"
+#include "foundation/sys/net_divert.h"
 #include "foundation/sys/unix_socket.h"
 #include "libcay/run_priv.h"
 #include "links/helper/message.h"
@@ -53,7 +54,7 @@ static int write_policy(const struct cay_run_options *o, struct cay_buf *out)
                 [CAY_RUN_NETWORK_PUBLIC] = "public",
         };
 
-        if (cay_buf_puts(out, "template public\nallow 0.0.0.0/0:*\nallow [::/0]:*\nown ") < 0 ||
+        if (cay_buf_puts(out, CAY_POLICY_TEMPLATE_ANY "own ") < 0 ||
             cay_buf_puts(out, words[o->network]) < 0 || cay_buf_puts(out, "\n") < 0)
                 return -1;
         return put_rules(out, "allow ", o->allow) < 0 || put_rules(out, "deny ", o->deny) < 0 ? -1 : 0;
@@ -83,10 +84,7 @@ int cay_run_network_prepare(struct cay_run *run, struct cay_error *err)
                                 NET_POLICY_MAX);
         if (cay_policy_text_read(cay_buf_data(&text), text.len, &pair, err) < 0)
                 return -1;
-        run->shell->spec.egress =
-                run->o.network == CAY_RUN_NETWORK_PUBLIC || cay_policy_has_addresses(&pair.own)
-                        ? CAY_EGRESS_ADDRESSES
-                        : CAY_EGRESS_NAMES;
+        run->shell->spec.egress = (enum cay_spec_egress)cay_policy_egress(&pair.own);
         r = make_policy(n, cay_buf_data(&text), text.len, err);
         cay_policy_pair_done(&pair);
         return r;
@@ -222,7 +220,8 @@ int cay_run_network_attach(struct cay_run *run, struct cay_error *err)
                 return 0;
         got = sys_recv_fds(from, &head, sizeof(head), fds, &count, MSG_DONTWAIT);
         close(from);
-        if (got != (ssize_t)sizeof(head) || head.magic != WIRE_MAGIC || head.result != 0 || count != 3) {
+        if (got != (ssize_t)sizeof(head) || head.magic != WIRE_MAGIC || head.result != 0 ||
+            count != SYS_DIVERT_SOCKETS) {
                 sys_close_fds(fds, got < 0 ? 0 : count);
                 return cay_fail(err, CAY_UNAVAILABLE, "the sandbox's network did not hand over its sockets");
         }
@@ -231,7 +230,7 @@ int cay_run_network_attach(struct cay_run *run, struct cay_error *err)
         fds[count++] = n->policy_fd;
         n->add.on_answer = on_added;
         engine_link_ask(&n->link, &n->add, &req, fds, count); /* copies them */
-        sys_close_fds(fds, 3);
+        sys_close_fds(fds, SYS_DIVERT_SOCKETS);
         return 0;
 }
 

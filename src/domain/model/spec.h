@@ -50,11 +50,13 @@ struct cay_spec_volume_text { /* one that was read from a text */
 #define CAY_SPEC_CA_FILE "/etc/cay-ca.pem"
 #define CAY_SPEC_CA_MAX 767 /* bytes of it */
 
-enum cay_spec_egress { /* where a box may connect to */
+enum cay_spec_egress { /* where a box may connect to: one of these, */
                        CAY_EGRESS_NONE,
                        /* names that were resolved to an address; the kernel refuses all else immediately */
                        CAY_EGRESS_NAMES,
                        CAY_EGRESS_ADDRESSES, /* anywhere */
+                       CAY_EGRESS_PUBLIC,    /* names, and public addresses; likewise */
+                       CAY_EGRESS_UDP = 4,   /* and with it: datagrams too */
 };
 
 struct cay_spec {

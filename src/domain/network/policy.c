@@ -299,8 +299,8 @@ static void refuse(struct cay_policy_verdict *v, const struct cay_policy_target 
                 snprintf(v->why, sizeof(v->why), "%s:%u %s", address, t->port, why);
 }
 
-void cay_policy_judge(const struct cay_policy *p, const struct cay_policy_target *t,
-                      struct cay_policy_verdict *ret)
+static void judge(const struct cay_policy *p, const struct cay_policy_target *t, bool is_outer,
+                  struct cay_policy_verdict *ret)
 {
         const char *special = cay_address_why_not_public(&t->address);
         const struct cay_policy_rule *r;
@@ -323,7 +323,8 @@ void cay_policy_judge(const struct cay_policy *p, const struct cay_policy_target
         if (r == NULL && special == NULL)
                 r = find(p, t, false, false);
         ret->rule = r;
-        ret->is_allowed = r != NULL || (p->mode == CAY_POLICY_PUBLIC && special == NULL && !t->is_udp);
+        ret->is_allowed =
+                r != NULL || (p->mode == CAY_POLICY_PUBLIC && special == NULL && (!t->is_udp || is_outer));
         if (ret->is_allowed)
                 return;
         if (special != NULL &&
@@ -334,6 +335,18 @@ void cay_policy_judge(const struct cay_policy *p, const struct cay_policy_target
                          t->name ? ", which" : "", special);
         else
                 refuse(ret, t, "is not in the sandbox's list of allowed hosts");
+}
+
+void cay_policy_judge(const struct cay_policy *p, const struct cay_policy_target *t,
+                      struct cay_policy_verdict *ret)
+{
+        judge(p, t, false, ret);
+}
+
+void cay_policy_judge_outer(const struct cay_policy *p, const struct cay_policy_target *t,
+                            struct cay_policy_verdict *ret)
+{
+        judge(p, t, true, ret);
 }
 
 /* Comparing lists */
@@ -361,7 +374,7 @@ static bool covers_host(const struct cay_policy_rule *outer, const struct cay_po
 static bool covers(const struct cay_policy *outer, const struct cay_policy_rule *inner,
                    const struct cay_policy_ports *ports)
 {
-        if (outer->mode == CAY_POLICY_PUBLIC && !inner->is_udp &&
+        if (outer->mode == CAY_POLICY_PUBLIC &&
             (!inner->is_range || cay_address_why_not_public(&inner->range.first) == NULL))
                 return true;
         for (unsigned i = 0; i < outer->count; i++)
@@ -387,10 +400,29 @@ const char *cay_policy_wider(const struct cay_policy *inner, const struct cay_po
         return NULL;
 }
 
-bool cay_policy_has_addresses(const struct cay_policy *p)
+/* The ranges that the kernel refuses (foundation/sys/net_divert_rules.c) are none of them part of a public /16. */
+static bool is_public_range(const struct cay_address_range *r)
 {
-        for (unsigned i = 0; i < p->count; i++)
-                if (p->rules[i].is_range && !p->rules[i].denies)
-                        return true;
-        return p->mode == CAY_POLICY_PUBLIC;
+        return cay_address_why_not_public(&r->first) == NULL &&
+               r->bits >= (cay_address_is_v4(&r->first) ? 96 + 16 : 16);
+}
+
+unsigned cay_policy_egress(const struct cay_policy *p)
+{
+        unsigned where = p->mode == CAY_POLICY_PUBLIC ? CAY_POLICY_EGRESS_PUBLIC : CAY_POLICY_EGRESS_NAMES,
+                 udp = 0;
+
+        for (unsigned i = 0; i < p->count; i++) {
+                const struct cay_policy_rule *r = &p->rules[i];
+
+                if (r->denies)
+                        continue;
+                if (r->is_udp)
+                        udp = CAY_POLICY_EGRESS_UDP;
+                if (r->is_range && !is_public_range(&r->range))
+                        where = CAY_POLICY_EGRESS_ADDRESSES;
+                else if (r->is_range && where == CAY_POLICY_EGRESS_NAMES)
+                        where = CAY_POLICY_EGRESS_PUBLIC;
+        }
+        return where | udp;
 }

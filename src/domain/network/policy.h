@@ -80,5 +80,15 @@ void cay_policy_judge(const struct cay_policy *p, const struct cay_policy_target
                       struct cay_policy_verdict *ret);
 /* The first allowance of `inner` that `outer` does not allow whole; NULL: there is none. */
 const char *cay_policy_wider(const struct cay_policy *inner, const struct cay_policy *outer);
-/* Whether connections to addresses, not only to names, can be allowed at all. */
-bool cay_policy_has_addresses(const struct cay_policy *p);
+/* The same for a template's list, which bounds another: its mode PUBLIC has UDP too, for the rules of the other. */
+void cay_policy_judge_outer(const struct cay_policy *p, const struct cay_policy_target *t,
+                            struct cay_policy_verdict *ret);
+
+/* What can be allowed at all, so that the kernel can refuse everything else at once. The numbers are those of enum cay_spec_egress. */
+enum cay_policy_egress {
+        CAY_POLICY_EGRESS_NAMES = 1, /* names alone */
+        CAY_POLICY_EGRESS_ADDRESSES, /* any address */
+        CAY_POLICY_EGRESS_PUBLIC,    /* names and public addresses */
+        CAY_POLICY_EGRESS_UDP = 4,   /* a flag: UDP too */
+};
+unsigned cay_policy_egress(const struct cay_policy *p);

@@ -114,7 +114,7 @@ void cay_policy_pair_judge(const struct cay_policy_pair *p, const struct cay_pol
 {
         struct cay_policy_verdict own;
 
-        cay_policy_judge(&p->from_template, t, ret);
+        cay_policy_judge_outer(&p->from_template, t, ret);
         if (!ret->is_allowed)
                 return;
         cay_policy_judge(&p->own, t, &own);

@@ -13,6 +13,10 @@
 
 #include "domain/network/policy.h"
 
+/* The template's list of those who are bound by none: whatever the other list has. */
+#define CAY_POLICY_TEMPLATE_ANY                                                                              \
+        "template public\nallow 0.0.0.0/0:*\nallow [::/0]:*\nallow 0.0.0.0/0:*/udp\nallow [::/0]:*/udp\n"
+
 struct cay_policy_pair {
         struct cay_policy from_template, own;
 };

@@ -8,6 +8,7 @@
  * the broker was replaced, and when an engine returns. A box that the broker does not know gets new sockets
  * from its engine; a box without a sandbox is dropped. What fails is tried again.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,9 +61,12 @@ int cay_sandbox_read_policy(struct cay_sandbox *sb, const char *policy, struct c
                 return cay_fail(err, CAY_INVALID, "allow: the rules are too long, or are for no network");
         if (cay_policy_text_read(policy, strlen(policy), &pair, err) < 0)
                 return -1;
-        sb->egress = pair.own.mode == CAY_POLICY_PUBLIC || cay_policy_has_addresses(&pair.own)
-                             ? CAY_EGRESS_ADDRESSES
-                             : CAY_EGRESS_NAMES;
+        static_assert((int)CAY_POLICY_EGRESS_NAMES == CAY_EGRESS_NAMES &&
+                              (int)CAY_POLICY_EGRESS_ADDRESSES == CAY_EGRESS_ADDRESSES &&
+                              (int)CAY_POLICY_EGRESS_PUBLIC == CAY_EGRESS_PUBLIC &&
+                              (int)CAY_POLICY_EGRESS_UDP == CAY_EGRESS_UDP,
+                      "what a policy can allow is what a box is made for");
+        sb->egress = (enum cay_spec_egress)cay_policy_egress(&pair.own);
         cay_policy_pair_done(&pair);
         sb->policy = strdup(policy);
         return sb->policy != NULL ? 0 : cay_fail(err, CAY_INTERNAL, "no memory");

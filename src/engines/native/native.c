@@ -2,6 +2,7 @@
 /* The native engine: port_engine over a warden. Builds its requests and interprets its answers. */
 #include "engines/native/native.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -168,7 +169,12 @@ static int open_network(enum cay_spec_egress egress, struct cay_engine_box *box,
 
 static uint32_t network_mode(enum cay_spec_egress egress)
 {
-        return egress == CAY_EGRESS_NAMES ? WIRE_NETWORK_NAMES : WIRE_NETWORK_ADDRESSES;
+        static_assert((int)CAY_EGRESS_NAMES == WIRE_NETWORK_NAMES &&
+                              (int)CAY_EGRESS_ADDRESSES == WIRE_NETWORK_ADDRESSES &&
+                              (int)CAY_EGRESS_PUBLIC == WIRE_NETWORK_PUBLIC &&
+                              (int)CAY_EGRESS_UDP == WIRE_NETWORK_UDP,
+                      "a spec's egress is a plan's mode");
+        return (uint32_t)egress;
 }
 
 /*

@@ -14,6 +14,7 @@
 #include "foundation/base/clock.h"
 #include "foundation/base/log.h"
 #include "foundation/base/str.h"
+#include "foundation/sys/net_divert.h"
 #include "foundation/sys/unix_socket.h"
 #include "links/helper/message.h"
 #include "links/net/net_message.h"
@@ -298,14 +299,15 @@ static int send_text(const char *text, size_t len, int *ret, struct cay_error *e
         return cay_fail(err, CAY_LIMIT, "the rules are longer than cay-net can be told at once");
 }
 
-/* The box's three sockets, out of the one they came through; it is closed. */
+/* The box's sockets, out of the one they came through; it is closed. */
 static int take_sockets(int from, int *fds, unsigned *ret_count, struct cay_error *err)
 {
         struct wire_network_sockets head = { 0 };
         ssize_t got = sys_recv_fds(from, &head, sizeof(head), fds, ret_count, MSG_DONTWAIT);
 
         close(from);
-        if (got == (ssize_t)sizeof(head) && head.magic == WIRE_MAGIC && head.result == 0 && *ret_count == 3)
+        if (got == (ssize_t)sizeof(head) && head.magic == WIRE_MAGIC && head.result == 0 &&
+            *ret_count == SYS_DIVERT_SOCKETS)
                 return 0;
         sys_close_fds(fds, got < 0 ? 0 : *ret_count);
         return cay_fail(err, CAY_UNAVAILABLE, "the sandbox's network did not hand over its sockets");

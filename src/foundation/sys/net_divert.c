@@ -197,6 +197,34 @@ static bool is_v6_here(void)
         return access("/proc/sys/net/ipv6", F_OK) == 0 || errno != ENOENT;
 }
 
+/* Nobody else can have its port: no SO_REUSEADDR here, with which a program of the namespace could take datagrams. */
+static int open_datagrams(bool has_v6)
+{
+        int fd = socket(has_v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), zero = 0,
+            one = 1, r;
+
+        if (fd < 0)
+                return -errno;
+        if ((has_v6 && (setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) < 0 ||
+                        setsockopt(fd, IPPROTO_IPV6, IPV6_TRANSPARENT, &one, sizeof(one)) < 0 ||
+                        setsockopt(fd, IPPROTO_IPV6, IPV6_RECVORIGDSTADDR, &one, sizeof(one)) < 0)) ||
+            setsockopt(fd, IPPROTO_IP, IP_TRANSPARENT, &one, sizeof(one)) < 0 ||
+            setsockopt(fd, IPPROTO_IP, IP_RECVORIGDSTADDR, &one, sizeof(one)) < 0 ||
+            bind_any(fd, has_v6, SYS_DIVERT_PORT) < 0) {
+                r = -errno;
+                close(fd);
+                return r;
+        }
+        return fd;
+}
+
+static int open_raw(int family)
+{
+        int fd = socket(family, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_RAW); /* headers are given */
+
+        return fd < 0 ? -errno : fd;
+}
+
 static int open_sockets(bool has_v6, struct sys_divert_sockets *s)
 {
         s->tcp = open_listener(SOCK_STREAM, has_v6, true, SYS_DIVERT_PORT);
@@ -206,23 +234,39 @@ static int open_sockets(bool has_v6, struct sys_divert_sockets *s)
         if (s->dns_udp < 0)
                 return s->dns_udp;
         s->dns_tcp = open_listener(SOCK_STREAM, has_v6, false, 53);
-        return s->dns_tcp < 0 ? s->dns_tcp : 0;
+        if (s->dns_tcp < 0)
+                return s->dns_tcp;
+        s->udp = open_datagrams(has_v6);
+        if (s->udp < 0)
+                return s->udp;
+        s->raw4 = open_raw(AF_INET);
+        if (s->raw4 < 0)
+                return s->raw4;
+        s->raw6 = open_raw(has_v6 ? AF_INET6 : AF_INET);
+        return s->raw6 < 0 ? s->raw6 : 0;
+}
+
+void sys_divert_list(const struct sys_divert_sockets *s, int ret[SYS_DIVERT_SOCKETS])
+{
+        const int all[SYS_DIVERT_SOCKETS] = { s->tcp, s->dns_udp, s->dns_tcp, s->udp, s->raw4, s->raw6 };
+
+        memcpy(ret, all, sizeof(all));
 }
 
 void sys_divert_close(struct sys_divert_sockets *s)
 {
-        int *const all[] = { &s->tcp, &s->dns_udp, &s->dns_tcp };
+        int all[SYS_DIVERT_SOCKETS];
 
-        for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-                if (*all[i] >= 0)
-                        close(*all[i]);
-                *all[i] = -1;
-        }
+        sys_divert_list(s, all);
+        for (unsigned i = 0; i < SYS_DIVERT_SOCKETS; i++)
+                if (all[i] >= 0)
+                        close(all[i]);
+        *s = (struct sys_divert_sockets){ -1, -1, -1, -1, -1, -1 };
 }
 
 int sys_divert_open(struct sys_divert_sockets *ret)
 {
-        struct sys_divert_sockets s = { -1, -1, -1 };
+        struct sys_divert_sockets s = { -1, -1, -1, -1, -1, -1 };
         int r = open_sockets(is_v6_here(), &s);
 
         if (r < 0) {
@@ -233,7 +277,12 @@ int sys_divert_open(struct sys_divert_sockets *ret)
         return 0;
 }
 
-int sys_divert_set_up(enum sys_divert mode, struct sys_divert_sockets *ret)
+bool sys_divert_is_mode(unsigned mode)
+{
+        return mode <= SYS_DIVERT_ALL && (mode & SYS_DIVERT_WHERE) != 0;
+}
+
+int sys_divert_set_up(unsigned mode, struct sys_divert_sockets *ret)
 {
         int r = set_up_links(is_v6_here());
 
@@ -242,7 +291,7 @@ int sys_divert_set_up(enum sys_divert mode, struct sys_divert_sockets *ret)
         return r == 0 ? sys_divert_open(ret) : r;
 }
 
-int sys_divert_change(enum sys_divert mode)
+int sys_divert_change(unsigned mode)
 {
         return sys_divert_put_rules(mode, false);
 }

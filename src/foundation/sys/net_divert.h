@@ -7,11 +7,14 @@
  * whether an interface is up), one address of each family on it, and default routes. nf_tables rules in the
  * namespace mark outbound packets. Marked packets are routed back to loopback and delivered to a transparent
  * socket (TPROXY), whatever their destination is. getsockname on an accepted connection gives the original
- * destination. One dual-stack socket takes both families.
+ * destination, a control message that of a datagram. One dual-stack socket of each kind takes both families.
+ * An answer to a datagram has to come from the address and port that it was sent to: it is written whole, with
+ * its headers, through a raw socket, which reaches this namespace alone.
  *
  * Names are answered with addresses of a range of their own (SYS_DIVERT_NAMES_V4 and _V6): with
- * SYS_DIVERT_NAMES alone only these are diverted, and the kernel refuses everything else immediately.
- * Loopback is not changed. Everything except TCP and allowed UDP is refused.
+ * SYS_DIVERT_NAMES alone only these are diverted, and the kernel refuses everything else immediately. With
+ * SYS_DIVERT_PUBLIC it refuses the addresses that are no public ones. UDP is diverted with SYS_DIVERT_UDP, and
+ * else refused. Loopback is not changed. Everything except TCP and UDP is refused.
  *
  * It needs CAP_NET_ADMIN in the user namespace that owns the network namespace, at set-up and for a change;
  * the sockets need nothing later. Not chosen: REDIRECT in the output hook, which knows TCP over IPv4 alone; a
@@ -21,29 +24,39 @@
 
 #include <stdbool.h>
 
-#define SYS_DIVERT_PORT 64998             /* where the transparent socket listens */
+#define SYS_DIVERT_PORT 64998             /* of the transparent sockets */
 #define SYS_DIVERT_NAMES_V4 "198.18.0.0"  /* /15: reserved for network benchmarks, so never a real address */
 #define SYS_DIVERT_NAMES_V6 "fdca:c0de::" /* /64 */
 
-enum sys_divert {                       /* which destinations reach the socket */
-                  SYS_DIVERT_NAMES,     /* those that stand for names */
+enum sys_divert {                       /* which destinations reach the sockets: one of these, */
+                  SYS_DIVERT_NAMES = 1, /* those that stand for names */
                   SYS_DIVERT_ADDRESSES, /* all */
-                  SYS_DIVERT_COUNT
+                  SYS_DIVERT_PUBLIC,    /* those that stand for names, and public addresses */
+                  SYS_DIVERT_WHERE = 3, /* mask of the above */
+                  SYS_DIVERT_UDP = 4,   /* and with it: datagrams too */
+                  SYS_DIVERT_ALL = 7
 };
 
 /* -1: none. Non-blocking; they belong to the namespace in which they were made, wherever they are used */
 struct sys_divert_sockets {
-        int tcp;     /* listens; getsockname of its connections is the original destination */
-        int dns_udp; /* port 53 of loopback */
-        int dns_tcp; /* the same, listens */
+        int tcp;        /* listens; getsockname of its connections is the original destination */
+        int dns_udp;    /* port 53 of loopback */
+        int dns_tcp;    /* the same, listens */
+        int udp;        /* datagrams, each with its original destination (IP_ORIGDSTADDR, IPV6_ORIGDSTADDR) */
+        int raw4, raw6; /* send packets with the headers that they are given; without IPv6 both are of IPv4 */
 };
+
+enum { SYS_DIVERT_SOCKETS = 6 };
 
 /*
  * Sets up the calling process's network namespace, which must be new. 0 or -errno (-EOPNOTSUPP, -ENOENT,
  * -EPROTONOSUPPORT: no nf_tables here).
  */
-int sys_divert_set_up(enum sys_divert mode, struct sys_divert_sockets *ret);
-int sys_divert_change(enum sys_divert mode); /* the same namespace, later */
+int sys_divert_set_up(unsigned mode, struct sys_divert_sockets *ret);
+int sys_divert_change(unsigned mode); /* the same namespace, later */
 /* New sockets in a namespace that was set up before, when the old sockets are lost. */
 int sys_divert_open(struct sys_divert_sockets *ret);
 void sys_divert_close(struct sys_divert_sockets *s);
+bool sys_divert_is_mode(unsigned mode);
+/* In the order of the struct, as they are sent to others. */
+void sys_divert_list(const struct sys_divert_sockets *s, int ret[SYS_DIVERT_SOCKETS]);

@@ -8,4 +8,4 @@
 #define SYS_DIVERT_MARK 1u /* of packets on their way to the socket */
 
 /* Sets all rules of the namespace, atomically; is_new: there are none yet. */
-int sys_divert_put_rules(enum sys_divert mode, bool is_new);
+int sys_divert_put_rules(unsigned mode, bool is_new);

@@ -4,7 +4,8 @@
  *
  *   table inet cay
  *     chain leaving, type route, hook output       loopback passes; what is taken gets the mark, the rest is refused
- *     chain arriving, type filter, hook prerouting marked TCP goes to the transparent socket
+ *     chain refusing                               what leaving sends here: a reset, or ICMP port unreachable
+ *     chain arriving, type filter, hook prerouting marked TCP and UDP goes to the transparent sockets
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,10 +22,32 @@
 #define TABLE "cay"
 #define LEAVING "leaving"
 #define ARRIVING "arriving"
+#define REFUSING "refusing"
 #define PRIORITY (-150) /* before what filters: nft calls it mangle */
 #define REG NFT_REG_1
 
 enum { V4_TO = 16, V6_TO = 24 }; /* where a packet's destination is */
+
+struct range {
+        const char *first;
+        unsigned bits;
+        bool is_v6;
+};
+
+static const struct range names[] = {
+        { SYS_DIVERT_NAMES_V4, 15, false },
+        { SYS_DIVERT_NAMES_V6, 64, true },
+};
+
+/*
+ * What no policy without a rule for that very address allows (domain/network/address.c has all of it): here are those that programs try, and that
+ * should be refused immediately. The rest is judged, and reset.
+ */
+static const struct range special[] = {
+        { "0.0.0.0", 8, false },      { "10.0.0.0", 8, false },    { "100.64.0.0", 10, false },
+        { "169.254.0.0", 16, false }, { "172.16.0.0", 12, false }, { "192.168.0.0", 16, false },
+        { "224.0.0.0", 3, false },    { "fc00::", 6, true },
+};
 
 struct rule { /* what is open of the message under way */
         struct sys_netlink *n;
@@ -55,6 +78,7 @@ static void put_table(struct sys_netlink *n)
         sys_netlink_end(n);
 }
 
+/* type: NULL: of a chain that only rules lead to */
 static void put_chain(struct sys_netlink *n, const char *name, const char *type, uint32_t hook)
 {
         size_t nest;
@@ -62,6 +86,10 @@ static void put_chain(struct sys_netlink *n, const char *name, const char *type,
         begin_message(n, NFT_MSG_NEWCHAIN, NLM_F_CREATE | NLM_F_EXCL);
         sys_netlink_put_text(n, NFTA_CHAIN_TABLE, TABLE);
         sys_netlink_put_text(n, NFTA_CHAIN_NAME, name);
+        if (type == NULL) {
+                sys_netlink_end(n);
+                return;
+        }
         nest = sys_netlink_nest(n, NFTA_CHAIN_HOOK);
         sys_netlink_put_u32_big(n, NFTA_HOOK_HOOKNUM, hook);
         sys_netlink_put_u32_big(n, NFTA_HOOK_PRIORITY, (uint32_t)PRIORITY);
@@ -183,7 +211,8 @@ static void load_number(struct rule *r, const void *value, size_t len)
         end_expression(r, &e);
 }
 
-static void accept_packet(struct rule *r)
+/* chain: for NFT_GOTO */
+static void end_with(struct rule *r, uint32_t code, const char *chain)
 {
         struct expression e = begin_expression(r, "immediate");
         size_t data, verdict;
@@ -191,10 +220,17 @@ static void accept_packet(struct rule *r)
         sys_netlink_put_u32_big(r->n, NFTA_IMMEDIATE_DREG, NFT_REG_VERDICT);
         data = sys_netlink_nest(r->n, NFTA_IMMEDIATE_DATA);
         verdict = sys_netlink_nest(r->n, NFTA_DATA_VERDICT);
-        sys_netlink_put_u32_big(r->n, NFTA_VERDICT_CODE, NF_ACCEPT);
+        sys_netlink_put_u32_big(r->n, NFTA_VERDICT_CODE, code);
+        if (chain != NULL)
+                sys_netlink_put_text(r->n, NFTA_VERDICT_CHAIN, chain);
         sys_netlink_nest_end(r->n, verdict);
         sys_netlink_nest_end(r->n, data);
         end_expression(r, &e);
+}
+
+static void accept_packet(struct rule *r)
+{
+        end_with(r, NF_ACCEPT, NULL);
 }
 
 static void reject_packet(struct rule *r, uint32_t type, uint8_t code)
@@ -243,81 +279,127 @@ static void pass_loopback(struct sys_netlink *n)
         end_rule(&r);
 }
 
-static void take_names_v4(struct sys_netlink *n)
+/* Of a family: packets to the range. */
+static void to_range(struct rule *r, const struct range *range)
 {
-        static const uint8_t bits[4] = { 0xff, 0xfe }, zero[4], v4 = NFPROTO_IPV4;
-        struct rule r = begin_rule(n, LEAVING);
-        struct in_addr range;
+        static const uint8_t zero[16];
+        const uint8_t v4 = NFPROTO_IPV4, v6 = NFPROTO_IPV6;
+        uint8_t first[16], bits[16] = { 0 };
+        uint32_t len = range->is_v6 ? 16 : 4;
 
-        inet_pton(AF_INET, SYS_DIVERT_NAMES_V4, &range);
-        meta_is(&r, NFT_META_NFPROTO, &v4, sizeof(v4));
-        load_destination(&r, V4_TO, sizeof(range));
-        mask(&r, bits, zero, sizeof(bits));
-        is_equal(&r, &range, sizeof(range));
-        protocol_is(&r, IPPROTO_TCP);
+        inet_pton(range->is_v6 ? AF_INET6 : AF_INET, range->first, first);
+        for (unsigned i = 0; i < range->bits; i++)
+                bits[i / 8] = (uint8_t)(bits[i / 8] | 0x80 >> i % 8);
+        meta_is(r, NFT_META_NFPROTO, range->is_v6 ? &v6 : &v4, 1);
+        load_destination(r, range->is_v6 ? V6_TO : V4_TO, len);
+        mask(r, bits, zero, len);
+        is_equal(r, first, len);
+}
+
+static void take_names(struct sys_netlink *n, uint8_t protocol)
+{
+        for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+                struct rule r = begin_rule(n, LEAVING);
+
+                to_range(&r, &names[i]);
+                protocol_is(&r, protocol);
+                take(&r);
+                end_rule(&r);
+        }
+}
+
+static void take_all(struct sys_netlink *n, uint8_t protocol)
+{
+        struct rule r = begin_rule(n, LEAVING);
+
+        protocol_is(&r, protocol);
         take(&r);
         end_rule(&r);
 }
 
-static void take_names_v6(struct sys_netlink *n)
+static void refuse_special(struct sys_netlink *n)
 {
-        static const uint8_t v6 = NFPROTO_IPV6;
-        struct rule r = begin_rule(n, LEAVING);
-        struct in6_addr range;
+        for (unsigned i = 0; i < sizeof(special) / sizeof(special[0]); i++) {
+                struct rule r = begin_rule(n, LEAVING);
 
-        inet_pton(AF_INET6, SYS_DIVERT_NAMES_V6, &range);
-        meta_is(&r, NFT_META_NFPROTO, &v6, sizeof(v6));
-        load_destination(&r, V6_TO, 8);
-        is_equal(&r, &range, 8);
-        protocol_is(&r, IPPROTO_TCP);
-        take(&r);
-        end_rule(&r);
+                to_range(&r, &special[i]);
+                end_with(&r, (uint32_t)NFT_GOTO, REFUSING);
+                end_rule(&r);
+        }
 }
 
-static void take_all(struct sys_netlink *n)
+static void take_by_mode(struct sys_netlink *n, unsigned mode)
 {
-        struct rule r = begin_rule(n, LEAVING);
+        const unsigned where = mode & SYS_DIVERT_WHERE;
 
-        protocol_is(&r, IPPROTO_TCP);
-        take(&r);
-        end_rule(&r);
+        if (where != SYS_DIVERT_ADDRESSES) {
+                take_names(n, IPPROTO_TCP);
+                if (mode & SYS_DIVERT_UDP)
+                        take_names(n, IPPROTO_UDP);
+        }
+        if (where == SYS_DIVERT_NAMES)
+                return;
+        if (where == SYS_DIVERT_PUBLIC)
+                refuse_special(n);
+        take_all(n, IPPROTO_TCP);
+        if (mode & SYS_DIVERT_UDP)
+                take_all(n, IPPROTO_UDP);
 }
 
 static void refuse_rest(struct sys_netlink *n)
 {
         struct rule r = begin_rule(n, LEAVING);
 
+        end_with(&r, (uint32_t)NFT_GOTO, REFUSING);
+        end_rule(&r);
+}
+
+static void refuse(struct sys_netlink *n)
+{
+        struct rule r = begin_rule(n, REFUSING);
+
         protocol_is(&r, IPPROTO_TCP);
         reject_packet(&r, NFT_REJECT_TCP_RST, 0);
         end_rule(&r);
-        r = begin_rule(n, LEAVING);
+        r = begin_rule(n, REFUSING);
         reject_packet(&r, NFT_REJECT_ICMPX_UNREACH, NFT_REJECT_ICMPX_PORT_UNREACH);
         end_rule(&r);
 }
 
-static void deliver(struct sys_netlink *n)
+static struct rule begin_arriving(struct sys_netlink *n, uint8_t protocol)
 {
         const uint32_t mark_value = SYS_DIVERT_MARK;
         struct rule r = begin_rule(n, ARRIVING);
 
         meta_is(&r, NFT_META_MARK, &mark_value, sizeof(mark_value));
-        protocol_is(&r, IPPROTO_TCP);
+        protocol_is(&r, protocol);
+        return r;
+}
+
+/*
+ * When a socket is closed, its rule does nothing. A connection would then wait for its own timeout: the second rule refuses it. A datagram goes on to
+ * the kernel's own UDP; with IPv6 it says that nobody has the port, with IPv4 (which takes no foreign source for that error) it is lost.
+ */
+static void deliver(struct sys_netlink *n)
+{
+        struct rule r = begin_arriving(n, IPPROTO_TCP);
+
         to_socket(&r);
         end_rule(&r);
-        /* The socket is closed now. Without this rule a connection would wait for its own timeout. */
-        r = begin_rule(n, ARRIVING);
-        meta_is(&r, NFT_META_MARK, &mark_value, sizeof(mark_value));
-        protocol_is(&r, IPPROTO_TCP);
+        r = begin_arriving(n, IPPROTO_TCP);
         reject_packet(&r, NFT_REJECT_TCP_RST, 0);
+        end_rule(&r);
+        r = begin_arriving(n, IPPROTO_UDP);
+        to_socket(&r);
         end_rule(&r);
 }
 
-int sys_divert_put_rules(enum sys_divert mode, bool is_new)
+int sys_divert_put_rules(unsigned mode, bool is_new)
 {
         struct sys_netlink n;
         int r;
 
-        if ((unsigned)mode >= SYS_DIVERT_COUNT)
+        if (!sys_divert_is_mode(mode))
                 return -EINVAL;
         r = sys_netlink_open(&n, NETLINK_NETFILTER);
         if (r < 0)
@@ -327,17 +409,14 @@ int sys_divert_put_rules(enum sys_divert mode, bool is_new)
                 put_table(&n);
                 put_chain(&n, LEAVING, "route", NF_INET_LOCAL_OUT);
                 put_chain(&n, ARRIVING, "filter", NF_INET_PRE_ROUTING);
+                put_chain(&n, REFUSING, NULL, 0);
                 deliver(&n);
+                refuse(&n);
         } else {
                 put_flush(&n, LEAVING);
         }
         pass_loopback(&n);
-        if (mode == SYS_DIVERT_NAMES) {
-                take_names_v4(&n);
-                take_names_v6(&n);
-        } else {
-                take_all(&n);
-        }
+        take_by_mode(&n, mode);
         refuse_rest(&n);
         put_frame(&n, NFNL_MSG_BATCH_END);
         r = sys_netlink_send(&n);

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SYS_NETLINK_MAX 8192u
+#define SYS_NETLINK_MAX 16384u
 
 struct sys_netlink { /* zeroed, then sys_netlink_open */
         int fd;

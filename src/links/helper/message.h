@@ -60,12 +60,14 @@ enum wire_network_mode {
         /* addresses that stand for names; the kernel refuses all others immediately */
         WIRE_NETWORK_NAMES = 1,
         WIRE_NETWORK_ADDRESSES, /* any address */
-        WIRE_NETWORK_MODE_COUNT
+        WIRE_NETWORK_PUBLIC,  /* those that stand for names, and public ones; the kernel refuses all others */
+        WIRE_NETWORK_UDP = 4, /* a flag: datagrams too */
+        WIRE_NETWORK_ALL = 7,
 };
 
 /*
- * Message to the socket of a plan's network, from the process that made the sockets. Descriptors: tcp,
- * dns_udp, dns_tcp. They belong to the box's network namespace wherever they are used.
+ * Message to the socket of a plan's network, from the process that made the sockets. Descriptors: those of
+ * struct sys_divert_sockets. They belong to the box's network namespace wherever they are used.
  */
 struct wire_network_sockets {
         uint32_t magic, size;

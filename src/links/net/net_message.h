@@ -39,7 +39,15 @@ enum net_type {
         NET_log = 100, /* answers only: a new entry */
 };
 
-enum net_fd { NET_FD_TCP, NET_FD_DNS_UDP, NET_FD_DNS_TCP, NET_FD_POLICY }; /* order in box_add */
+enum net_fd { /* order in box_add: struct sys_divert_sockets, then the policy */
+              NET_FD_TCP,
+              NET_FD_DNS_UDP,
+              NET_FD_DNS_TCP,
+              NET_FD_UDP,
+              NET_FD_RAW4,
+              NET_FD_RAW6,
+              NET_FD_POLICY
+};
 
 struct net_limits { /* of one sandbox. 0: no limit for bytes, the default for the others */
         uint64_t up_bytes_s, down_bytes_s; /* up: from the sandbox to the outside */
@@ -47,7 +55,8 @@ struct net_limits { /* of one sandbox. 0: no limit for bytes, the default for th
         uint32_t connections;              /* at once */
         uint32_t connections_s;
         uint32_t dns_s; /* queries */
-        uint32_t unused;
+        uint32_t
+                udp_idle_s; /* until a flow of datagrams that nobody answered is over; four times that with an answer */
 };
 
 struct net_box_request { /* box_add, box_policy; the others read `id` alone */

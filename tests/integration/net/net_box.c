@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net_box FD: a network namespace as a sandbox has it, for tests of cay-net. Its three sockets go over FD; it lives until FD is closed at
+ * net_box FD MODE: a network namespace as a sandbox has it, for tests of cay-net. Its sockets go over FD; it lives until FD is closed at
  * the other end. Its programs are those of the test, which enters the namespace.
  */
 #include <sched.h>
@@ -15,6 +15,8 @@
 int main(int argc, char **argv)
 {
         int link = argc > 1 ? atoi(argv[1]) : -1, r;
+        unsigned mode = argc > 2 ? (unsigned)atoi(argv[2]) : SYS_DIVERT_ADDRESSES | SYS_DIVERT_UDP;
+        int fds[SYS_DIVERT_SOCKETS];
         struct sys_divert_sockets s;
         char byte;
 
@@ -22,12 +24,13 @@ int main(int argc, char **argv)
                 perror("net_box: unshare");
                 return 77;
         }
-        r = sys_divert_set_up(SYS_DIVERT_ADDRESSES, &s);
+        r = sys_divert_set_up(mode, &s);
         if (r < 0) {
                 fprintf(stderr, "net_box: no diverted network here: %s\n", strerror(-r));
                 return 77;
         }
-        if (sys_send_fds(link, "x", 1, (int[]){ s.tcp, s.dns_udp, s.dns_tcp }, 3, 0) < 0)
+        sys_divert_list(&s, fds);
+        if (sys_send_fds(link, "x", 1, fds, SYS_DIVERT_SOCKETS, 0) < 0)
                 return 1;
         sys_divert_close(&s);
         return read(link, &byte, 1) == 0 ? 0 : 1;

@@ -161,9 +161,9 @@ class Rig:
             f.write(f'nameserver {address}\n')
         os.rename(self.resolv + '.new', self.resolv)
 
-    def box(self, policy, lim=None):
+    def box(self, policy, lim=None, mode=6):
         self.made += 1
-        b = Box(f'box-{self.made}')
+        b = Box(f'box-{self.made}', mode)
         self.boxes.append(b)
         a = self.net.front.add(b.id, b.sockets, policy, lim)
         assert a.code == 0, a.text
@@ -309,6 +309,142 @@ def test_tls_names(rig):
     denied = rig.box('template public\ndeny good.example\nown public\n')
     assert denied.inside(query, 'good.example') == (3, [])
     assert denied.inside(tls, 'other.example', 'good.example', rig.cert) == 'ECONNRESET'
+
+
+# --- datagrams ---
+
+def send_udp(host, port, *words, size=0):
+    """The answers to each word, or the error that came instead."""
+    if not host[0].isdigit() and ':' not in host:
+        host = address_of(host)
+    with socket.socket(socket.AF_INET6 if ':' in host else socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.settimeout(patience)
+        try:
+            s.connect((host, port))
+            for w in words:
+                s.send(w.ljust(size, b'x'))
+            return [s.recv(65535) for _ in words]
+        except OSError as e:
+            return name_of(e)
+
+
+def answers_from(host, port):
+    """An unconnected socket: the answer comes from where the question went."""
+    with socket.socket(socket.AF_INET6 if ':' in host else socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.settimeout(patience)
+        s.sendto(b'who', (host, port))
+        data, who = s.recvfrom(100)
+        return data, who[:2]
+
+
+UDP = 'template public\nown list\nallow good.example:123/udp\nallow other.example:80\n'
+
+
+def test_datagrams(rig):
+    b = rig.box(UDP)
+    assert b.inside(send_udp, 'good.example', 123, b'one', b'two', b'three') == [b'ONE', b'TWO', b'THREE']
+    for kind in (1, 28):
+        host = b.inside(address_of, 'good.example', kind)
+        assert b.inside(answers_from, host, 123) == (b'WHO', (host, 123)), host
+    assert b.inside(send_udp, 'good.example', 123, b'a', size=60000) == [b'A'.ljust(60000, b'X')]
+    assert b.inside(send_udp, 'good.example', 123, b'') == [b'']
+    e = rig.has(b, kind='udp', verdict='allowed')
+    assert e.name == 'good.example' and e.port == 123 and e.address in (PUBLIC, PUBLIC6) and e.rule == 'good.example:123/udp', e
+    before = rig.net.front.stats(b.id)
+    assert before['all'] == 5 and before['connections'] == 5 and before['up'] >= 60000 and before['down'] >= 60000, before
+    assert b.inside(send_udp, 'good.example', 124, b'x') == 'ECONNREFUSED'
+    assert b.inside(send_udp, 'other.example', 80, b'x') == 'ECONNREFUSED'  # a rule for TCP is none for UDP
+    assert b.inside(talk, 'good.example', 123, b'who') == 'ECONNRESET'      # nor the other way round
+    assert b.inside(send_udp, PUBLIC, 123, b'x') == 'ECONNREFUSED'
+    assert b.inside(send_udp, PUBLIC6, 123, b'x') == 'ECONNREFUSED'
+    assert b.inside(send_udp, '127.0.0.1', 64998, b'x') == 'ECONNREFUSED'   # straight to the socket
+    assert b.inside(send_udp, '::1', 64998, b'x') == 'ECONNREFUSED'
+    assert b.inside(send_udp, '198.18.99.99', 123, b'x') == 'ECONNREFUSED'
+    says = [e.why for e in rig.log(b, kind='udp', verdict='refused')]
+    assert len(says) == 7 and sum('loopback' in w for w in says) == 2 and sum('no name any more' in w for w in says) == 1, says
+
+
+def test_datagrams_elsewhere(rig):
+    b = rig.box('template public\nown list\nallow *.example:*/udp\n')
+    for name, says in (('private.example', 'private'), ('metadata.example', 'link-local'), ('alias.example', 'private'), ('loop.example', 'loopback'),
+                       ('mapped.example', 'private'), ('own.example', "the host's own")):
+        assert b.inside(send_udp, name, 123, b'x') == 'ECONNREFUSED', name
+        assert says in rig.has(b, kind='udp', name=name, verdict='refused').why
+    assert b.inside(send_udp, 'mixed.example', 123, b'x') == [b'X']
+    assert b.inside(send_udp, 'nobody.example', 123, b'x') == 'ECONNREFUSED'
+    assert rig.has(b, kind='udp', name='nobody.example').verdict == 'failed'
+    assert b.inside(send_udp, 'good.example', 9999, b'x') == 'ECONNREFUSED'  # the server's own word, passed on
+    assert rig.has(b, kind='udp', name='good.example', verdict='ended').why == 'Connection refused'
+    opened = rig.box(PUBLIC_POLICY)  # all public addresses: not by UDP
+    assert opened.inside(send_udp, 'good.example', 123, b'x') == 'ECONNREFUSED'
+    narrow = rig.box('template list\nallow good.example:123\nown list\nallow good.example:123/udp\n')
+    assert narrow.inside(send_udp, 'good.example', 123, b'x') == 'ECONNREFUSED'  # the template has it for TCP alone
+    ranged = rig.box(f'template public\nallow {PRIVATE}:123/udp\nown list\nallow {PRIVATE}:123/udp\n')
+    assert ranged.inside(send_udp, PRIVATE, 123, b'x') == [b'X']
+    kernel = rig.box('template public\nown list\nallow good.example\n', mode=1)  # no rule for UDP: the kernel's word
+    assert kernel.inside(send_udp, 'good.example', 443, b'quic') in ('ECONNREFUSED', 'EPERM')
+    assert not rig.log(kernel, kind='udp')
+
+
+def hold_udp(name, ready, count):
+    """Flows that got an answer; returns how the next datagram of the first one fared, once the test has changed something."""
+    host = address_of(name)
+    held = []
+    for _ in range(count):
+        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        s.settimeout(patience)
+        s.connect((host, 123))
+        s.send(b'x')
+        assert s.recv(1) == b'X'
+        held.append(s)
+    os.write(ready, b'h')
+    try:
+        held[0].recv(1)
+    except OSError as e:
+        return name_of(e)
+    return 'an answer'
+
+
+def send_mute(name, count):
+    host = address_of(name)
+    for _ in range(count):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            s.sendto(b'mute', (host, 123))
+
+
+def test_datagram_limits(rig):
+    b = rig.box(UDP, wire.limits(connections=20, connections_s=5000, udp_idle_s=1))
+    b.inside(send_mute, 'good.example', 100)
+    wait_for(lambda: rig.net.front.stats(b.id)['all'] == 100, 'all flows')
+    assert rig.net.front.stats(b.id)['connections'] <= 20
+    assert any('more than 20 connections' in e.why for e in rig.log(b, kind='udp'))
+    wait_for(lambda: rig.net.front.stats(b.id)['connections'] == 0, 'the end of idle flows')
+    assert rig.has(b, kind='udp', verdict='ended').why == 'idle'
+    flood = rig.box(UDP, wire.limits(connections=4, connections_s=5000))
+    flood.inside(send_mute, 'good.example', 4)
+    wait_for(lambda: len(rig.log(flood, kind='udp', verdict='allowed')) == 4, 'four flows')
+    time.sleep(1.1)
+    assert flood.inside(send_udp, 'good.example', 123, b'new') == [b'NEW']  # the one that was idle longest gave way
+    assert rig.has(flood, kind='udp', verdict='ended').why == 'idle, and others need its place'
+    rig.net.front.policy(flood.id, 'template public\nown list\nallow good.example:123/udp\n', wire.limits(connections=4))
+    assert rig.net.front.stats(flood.id)['connections'] == 4  # still allowed
+    quota = rig.box(UDP, wire.limits(total=3000))
+    assert quota.inside(send_udp, 'good.example', 123, b'a', size=1400) == [b'A'.ljust(1400, b'X')]
+    assert quota.inside(send_udp, 'good.example', 123, b'a', size=1400) == 'ECONNREFUSED'
+    assert rig.has(quota, kind='quota').up + rig.has(quota, kind='quota').down <= 4200
+    assert rig.net.front.stats(quota.id)['connections'] == 0
+
+
+def test_datagrams_and_policy(rig):
+    b = rig.box(UDP)
+    ready, done = in_background(b, hold_udp, 'good.example', 2)
+    ready()
+    assert rig.net.front.policy(b.id, LIST).code == 0
+    assert done() == 'ECONNREFUSED'
+    assert 'the policy changed' in rig.has(b, kind='udp', verdict='ended').why
+    assert b.inside(send_udp, 'good.example', 123, b'x') == 'ECONNREFUSED'
+    assert rig.net.front.policy(b.id, UDP).code == 0
+    assert b.inside(send_udp, 'good.example', 123, b'x') == [b'X']
 
 
 def half_closed(name):
@@ -563,7 +699,10 @@ def test_bad_requests(rig):
     front = rig.net.front
     b = rig.box(LIST)
     assert front.add(b.id, b.sockets, LIST).code == 3  # exists
-    assert front.add('box-x', [b.sockets[1], b.sockets[1], b.sockets[2]], LIST).code == 1  # not what they should be
+    for i in range(6):  # not what they should be
+        wrong = list(b.sockets)
+        wrong[i] = b.sockets[(i + 1) % 4]
+        assert front.add('box-x', wrong, LIST).code == 1, i
     assert front.add('box-x', b.sockets, 'nonsense\n').code == 1
     assert front.policy('box-x', LIST).code == 2
     assert front.drop('box-x').code == 2

@@ -58,8 +58,8 @@ def sealed(words):
     return fd
 
 
-def limits(up_s=0, down_s=0, total=0, connections=0, connections_s=0, dns_s=0):
-    return struct.pack('=QQQIIII', up_s, down_s, total, connections, connections_s, dns_s, 0)
+def limits(up_s=0, down_s=0, total=0, connections=0, connections_s=0, dns_s=0, udp_idle_s=0):
+    return struct.pack('=QQQIIII', up_s, down_s, total, connections, connections_s, dns_s, udp_idle_s)
 
 
 class Front:

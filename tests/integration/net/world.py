@@ -97,6 +97,19 @@ def serve_forever(listener, context=None):
         threading.Thread(target=one, args=(c,), daemon=True).start()
 
 
+def serve_datagrams():
+    """Port 123: what came, in capitals, and who answers. `mute` gets no answer."""
+    s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
+    s.bind(('::', 123))
+    while True:
+        data, control, _, who = s.recvmsg(65535, 256)
+        if data != b'mute':
+            info = [c for c in control if c[0] == socket.IPPROTO_IPV6 and c[1] == socket.IPV6_PKTINFO]
+            s.sendmsg([data.upper()], info, 0, who)
+
+
 def serve_rebinding():
     """The first answer is public, every further one private; both live for no time."""
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -194,6 +207,7 @@ class Internet:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(f'{self.folder}/cert.pem', f'{self.folder}/key.pem')
         threading.Thread(target=serve_rebinding, daemon=True).start()
+        threading.Thread(target=serve_datagrams, daemon=True).start()
         for port in (80, 8080, 443):
             s = listen_at(port)
             threading.Thread(target=serve_forever, args=(s, context if port == 443 else None), daemon=True).start()
@@ -206,18 +220,18 @@ class Internet:
 class Box:
     """A sandbox's namespace; `inside` runs a function in it, in a child, and returns what it returned."""
 
-    def __init__(self, ident):
+    def __init__(self, ident, mode=6):  # of foundation/sys/net_divert.h: all addresses, UDP too
         self.id = ident
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         os.set_inheritable(theirs.fileno(), True)
-        self.child = subprocess.Popen([f'{BUILD}/tests/integration/net_box', str(theirs.fileno())], close_fds=False)
+        self.child = subprocess.Popen([f'{BUILD}/tests/integration/net_box', str(theirs.fileno()), str(mode)], close_fds=False)
         theirs.close()
         self.link = ours
-        _, self.sockets, _, _ = socket.recv_fds(ours, 1, 3)
-        if len(self.sockets) != 3:
+        _, self.sockets, _, _ = socket.recv_fds(ours, 1, 6)
+        if len(self.sockets) != 6:
             sys.exit(self.child.wait())
 
-    def inside(self, fn, *args):
+    def inside(self, fn, *args, **named):
         r, w = multiprocessing.Pipe(False)
         pid = os.fork()
         if pid == 0:
@@ -226,7 +240,7 @@ class Box:
                 for fd in self.sockets:
                     os.close(fd)
                 wire.enter_net(self.child.pid)
-                w.send(('ok', fn(*args)))
+                w.send(('ok', fn(*args, **named)))
             except BaseException as e:  # pylint: disable=broad-except
                 traceback.print_exc()
                 w.send(('failed', repr(e)))

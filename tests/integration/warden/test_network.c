@@ -4,16 +4,17 @@
 #include <netinet/in.h>
 #include <poll.h>
 
+#include "foundation/sys/net_divert.h"
 #include "foundation/sys/unix_socket.h"
 #include "rig.h"
 
 static struct rig rig;
 static struct rig_box box;
-static int sockets[3] = { -1, -1, -1 }; /* tcp, dns_udp, dns_tcp */
+static int sockets[SYS_DIVERT_SOCKETS] = { -1, -1, -1, -1, -1, -1 }; /* the first: tcp */
 
 static void close_sockets(void)
 {
-        for (unsigned i = 0; i < 3; i++) {
+        for (unsigned i = 0; i < SYS_DIVERT_SOCKETS; i++) {
                 if (sockets[i] >= 0)
                         close(sockets[i]);
                 sockets[i] = -1;
@@ -49,7 +50,7 @@ static bool take_sockets(int from)
                 return false;
         assert_int_equal(head.magic, WIRE_MAGIC);
         assert_int_equal(head.result, 0);
-        assert_int_equal(count, 3);
+        assert_int_equal(count, SYS_DIVERT_SOCKETS);
         memcpy(sockets, fds, sizeof(sockets));
         return true;
 }
@@ -121,6 +122,19 @@ static void test_all_addresses(void **state)
         rig_stop(&rig);
 }
 
+/* Private addresses and cloud metadata are the kernel's to refuse. */
+static void test_public_addresses(void **state)
+{
+        rig_must(make(WIRE_NETWORK_PUBLIC | WIRE_NETWORK_UDP, -1));
+        connects_to("8.8.8.8", 8080);
+        connects_to("198.18.0.1", 443);
+        connects_to("2600::5", 443);
+        is_refused("10.1.2.3", 80);
+        is_refused("169.254.169.254", 80);
+        is_refused("fd00::1", 80);
+        rig_stop(&rig);
+}
+
 static struct wire_answer change(const char *id, uint32_t mode, int to)
 {
         struct wire_request req = rig_request(&rig, WIRE_box_network);
@@ -141,7 +155,7 @@ static void test_rules_change(void **state)
         is_refused("203.0.113.5", 443);
         connects_to("198.18.0.1", 443);
         assert_int_equal(change("net", 0, -1).code, CAY_UNAVAILABLE);
-        assert_int_equal(change("net", WIRE_NETWORK_MODE_COUNT, -1).code, CAY_UNAVAILABLE);
+        assert_int_equal(change("net", WIRE_NETWORK_ALL + 1, -1).code, CAY_UNAVAILABLE);
         assert_int_equal(change("nobody", WIRE_NETWORK_NAMES, -1).code, CAY_NOT_FOUND);
         rig_stop(&rig);
 }
@@ -220,7 +234,7 @@ static void test_bad_plans(void **state)
         struct wire_plan p = rig_plan("bad");
 
         assert_int_equal(make(0, -1).code, CAY_INVALID);
-        assert_int_equal(make(WIRE_NETWORK_MODE_COUNT, -1).code, CAY_INVALID);
+        assert_int_equal(make(WIRE_NETWORK_ALL + 1, -1).code, CAY_INVALID);
         p.flags |= WIRE_PLAN_NETWORK;
         p.network = WIRE_NETWORK_NAMES;
         assert_int_equal(rig_make(&rig, &p, -1, -1, &box).code, CAY_INVALID); /* no socket */
@@ -234,7 +248,7 @@ static void test_bad_plans(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                rigged(test_names_only),        rigged(test_all_addresses),   rigged(test_rules_change),
+                rigged(test_names_only),        rigged(test_all_addresses), rigged(test_public_addresses),   rigged(test_rules_change),
                 rigged(test_new_sockets),       rigged(test_image_with_link), rigged(test_without_one),
                 rigged(test_image_without_one), rigged(test_bad_plans),
         };

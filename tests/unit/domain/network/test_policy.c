@@ -64,7 +64,7 @@ static void test_names_and_ports(void **state)
         assert_true(cay_policy_knows(&p, "pypi.org"));
         assert_true(cay_policy_knows(&p, "x.pythonhosted.org"));
         assert_false(cay_policy_knows(&p, "evil.example"));
-        assert_false(cay_policy_has_addresses(&p));
+        assert_int_equal(cay_policy_egress(&p), CAY_POLICY_EGRESS_NAMES);
         cay_policy_done(&p);
 }
 
@@ -83,7 +83,7 @@ static void test_a_name_leads_to_public_addresses_only(void **state)
         assert_true(allows(&p, NULL, "10.1.2.3", 5432));
         assert_false(allows(&p, NULL, "10.1.2.3", 22));
         assert_false(allows(&p, NULL, "10.1.3.3", 5432));
-        assert_true(cay_policy_has_addresses(&p));
+        assert_int_equal(cay_policy_egress(&p), CAY_POLICY_EGRESS_ADDRESSES);
         cay_policy_done(&p);
 }
 
@@ -120,7 +120,37 @@ static void test_udp_and_ipv6(void **state)
         assert_false(allows(&p, NULL, "2606:4700::1111", 80));
         assert_true(allows(&p, NULL, "2606:4701::1", 80));
         assert_true(allows(&p, "web.example", "8.8.8.8", 443));
+        assert_int_equal(cay_policy_egress(&p), CAY_POLICY_EGRESS_PUBLIC | CAY_POLICY_EGRESS_UDP);
         cay_policy_done(&p);
+}
+
+static unsigned egress(enum cay_policy_mode mode, const char *rules)
+{
+        struct cay_policy p;
+        unsigned got;
+
+        make(&p, mode, rules);
+        got = cay_policy_egress(&p);
+        cay_policy_done(&p);
+        return got;
+}
+
+/* What the kernel may refuse by itself: never something that a rule allows. */
+static void test_egress(void **state)
+{
+        assert_int_equal(egress(CAY_POLICY_LIST, "a.example"), CAY_POLICY_EGRESS_NAMES);
+        assert_int_equal(egress(CAY_POLICY_LIST, "a.example !10.0.0.0/8 !x.example:1/udp"),
+                         CAY_POLICY_EGRESS_NAMES);
+        assert_int_equal(egress(CAY_POLICY_LIST, "a.example:123/udp"),
+                         CAY_POLICY_EGRESS_NAMES | CAY_POLICY_EGRESS_UDP);
+        assert_int_equal(egress(CAY_POLICY_LIST, "8.8.8.8:53/udp"),
+                         CAY_POLICY_EGRESS_PUBLIC | CAY_POLICY_EGRESS_UDP);
+        assert_int_equal(egress(CAY_POLICY_PUBLIC, ""), CAY_POLICY_EGRESS_PUBLIC);
+        assert_int_equal(egress(CAY_POLICY_PUBLIC, "10.1.2.3"), CAY_POLICY_EGRESS_ADDRESSES);
+        assert_int_equal(egress(CAY_POLICY_PUBLIC, "8.0.0.0/5"), CAY_POLICY_EGRESS_ADDRESSES);
+        assert_int_equal(egress(CAY_POLICY_LIST, "[::/0]:1"), CAY_POLICY_EGRESS_ADDRESSES);
+        assert_int_equal(egress(CAY_POLICY_LIST, "[2600::/12]:1"), CAY_POLICY_EGRESS_ADDRESSES);
+        assert_int_equal(egress(CAY_POLICY_LIST, "[2600::/16]:1"), CAY_POLICY_EGRESS_PUBLIC);
 }
 
 static void test_no_network(void **state)
@@ -256,6 +286,7 @@ int main(void)
                 cmocka_unit_test(test_a_name_leads_to_public_addresses_only),
                 cmocka_unit_test(test_denials_win),
                 cmocka_unit_test(test_udp_and_ipv6),
+                cmocka_unit_test(test_egress),
                 cmocka_unit_test(test_no_network),
                 cmocka_unit_test(test_bad_rules),
                 cmocka_unit_test(test_too_many),

@@ -16,6 +16,7 @@
 #include "engines/network/network_entry.h"
 #include "foundation/base/str.h"
 #include "foundation/loop/loop.h"
+#include "foundation/sys/net_divert.h"
 #include "foundation/sys/unix_socket.h"
 #include "links/helper/message.h"
 #include "links/net/net_message.h"
@@ -145,7 +146,7 @@ static int tear_down(void **state)
 static int box_sockets(int32_t result, unsigned count)
 {
         struct wire_network_sockets head = { .magic = WIRE_MAGIC, .size = sizeof(head), .result = result };
-        int ends[2], fds[3] = { 0, 1, 2 };
+        int ends[2], fds[SYS_DIVERT_SOCKETS] = { 0, 1, 2, 0, 1, 2 };
 
         assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
         assert_int_equal(sys_send_fds(ends[1], &head, sizeof(head), fds, count, 0), sizeof(head));
@@ -173,10 +174,10 @@ static void a_box_goes_over_with_its_policy(void **state)
 
         connect_net();
         greet(NULL);
-        t.n->ops->add_take(t.n, "box-a", box_sockets(0, 3), policy, &limits, new_job());
+        t.n->ops->add_take(t.n, "box-a", box_sockets(0, SYS_DIVERT_SOCKETS), policy, &limits, new_job());
         req = hear(NET_box_add);
         assert_string_equal(req.box.id, "box-a");
-        assert_int_equal(t.fd_count, 4);
+        assert_int_equal(t.fd_count, SYS_DIVERT_SOCKETS + 1);
         has_limits(&req.box.limits);
         assert_int_equal(recv(t.fds[NET_FD_POLICY], got, sizeof(got), MSG_DONTWAIT), strlen(policy));
         assert_string_equal(got, policy);
@@ -238,13 +239,13 @@ static void the_next_one_goes_on_with_its_numbers(void **state)
         assert_int_equal(t.done, 1); /* who waited is told */
         assert_int_equal(t.job.err.code, CAY_UNAVAILABLE);
         assert_false(t.n->ops->is_ready(t.n) || t.n->ops->has(t.n, "box-a"));
-        t.n->ops->add_take(t.n, "box-a", box_sockets(0, 3), "x\n", &limits, new_job());
+        t.n->ops->add_take(t.n, "box-a", box_sockets(0, SYS_DIVERT_SOCKETS), "x\n", &limits, new_job());
         rounds();
         assert_int_equal(t.job.err.code, CAY_UNAVAILABLE);
         connect_net();
         greet(NULL);
         assert_int_equal(t.ready, 2);
-        t.n->ops->add_take(t.n, "box-a", box_sockets(0, 3), "x\n", &limits, new_job());
+        t.n->ops->add_take(t.n, "box-a", box_sockets(0, SYS_DIVERT_SOCKETS), "x\n", &limits, new_job());
         req = hear(NET_box_add);
         sys_close_fds(t.fds, t.fd_count);
         assert_int_equal(req.box.log_next, 42);

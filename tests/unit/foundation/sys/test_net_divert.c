@@ -123,7 +123,20 @@ static void udp_fails_quickly(const char *to)
         close(fd);
 }
 
-static void set_up(enum sys_divert mode)
+/* The error comes a moment later, by ICMP. */
+static void udp_is_refused(const char *to)
+{
+        struct sockaddr_storage address;
+        socklen_t len = address_of(to, 443, &address);
+        int fd = socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        char byte;
+
+        check(connect(fd, (struct sockaddr *)&address, len) == 0 && send(fd, "x", 1, 0) == 1);
+        check(recv(fd, &byte, 1, 0) < 0 && errno == ECONNREFUSED);
+        close(fd);
+}
+
+static void set_up(unsigned mode)
 {
         int r = sys_divert_set_up(mode, &sockets);
 
@@ -131,6 +144,95 @@ static void set_up(enum sys_divert mode)
                 skip_child("no nf_tables here");
         errno = -r;
         check(r == 0);
+}
+
+/* A datagram arrives with the address it was sent to, whatever that is; nobody else can have the socket's port. */
+static void datagram_arrives(const char *to)
+{
+        struct sockaddr_storage address, own;
+        struct sockaddr_in6 from, *asked = NULL;
+        struct sockaddr_in *asked4 = NULL;
+        socklen_t len = address_of(to, 123, &address), own_len = sizeof(own);
+        int fd = socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), one = 1;
+        struct pollfd ready = { .fd = sockets.udp, .events = POLLIN };
+        char byte = 0, text[INET6_ADDRSTRLEN];
+        _Alignas(struct cmsghdr) char control[256];
+        struct iovec part = { &byte, 1 };
+        struct msghdr m = { .msg_name = &from,
+                            .msg_namelen = sizeof(from),
+                            .msg_iov = &part,
+                            .msg_iovlen = 1,
+                            .msg_control = control,
+                            .msg_controllen = sizeof(control) };
+
+        check(connect(fd, (struct sockaddr *)&address, len) == 0 && send(fd, "d", 1, 0) == 1);
+        check(poll(&ready, 1, (int)test_patience(5000)) == 1);
+        check(recvmsg(sockets.udp, &m, 0) == 1 && byte == 'd');
+        for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+                if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_ORIGDSTADDR)
+                        asked = (struct sockaddr_in6 *)CMSG_DATA(c);
+                if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_ORIGDSTADDR)
+                        asked4 = (struct sockaddr_in *)CMSG_DATA(c);
+        }
+        check(asked != NULL || asked4 != NULL);
+        check(inet_ntop(address.ss_family,
+                        asked4 != NULL ? (void *)&asked4->sin_addr : (void *)&asked->sin6_addr, text,
+                        sizeof(text)) != NULL);
+        check(strcmp(text, to) == 0);
+        check(ntohs(asked4 != NULL ? asked4->sin_port : asked->sin6_port) == 123);
+        check(getsockname(fd, (struct sockaddr *)&own, &own_len) == 0);
+        close(fd);
+        fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        len = address_of("127.0.0.1", SYS_DIVERT_PORT, &address);
+        check(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0);
+        check(bind(fd, (struct sockaddr *)&address, len) < 0 && errno == EADDRINUSE);
+        close(fd);
+}
+
+static void datagrams(void)
+{
+        set_up(SYS_DIVERT_ADDRESSES | SYS_DIVERT_UDP);
+        datagram_arrives("198.18.0.1");
+        datagram_arrives("8.8.8.8");
+        datagram_arrives("fdca:c0de::5");
+        datagram_arrives("2001:db8::1");
+        sys_divert_close(&sockets);
+        udp_is_refused("2001:db8::1"); /* nobody has the socket any more */
+        check(sys_divert_open(&sockets) == 0);
+        datagram_arrives("8.8.8.8");
+}
+
+static void test_datagrams(void **state)
+{
+        in_namespace(datagrams);
+}
+
+/* What is not public is refused by the kernel; the rest arrives. */
+static void public_alone(void)
+{
+        set_up(SYS_DIVERT_PUBLIC | SYS_DIVERT_UDP);
+        arrives("198.18.0.1", 443);
+        arrives("fdca:c0de::5", 443);
+        arrives("8.8.8.8", 443);
+        arrives("192.167.255.255", 443);
+        arrives("2600::1", 443);
+        arrives("64:ff9b::808:808", 443); /* NAT64: what is inside may be public */
+        datagram_arrives("8.8.8.8");
+        datagram_arrives("198.18.0.1");
+        refused("10.0.0.1", 80);
+        refused("100.64.0.1", 80);
+        refused("169.254.169.254", 80);
+        refused("172.31.255.255", 80);
+        refused("192.168.1.1", 80);
+        refused("240.0.0.1", 80);
+        refused("fd00::1", 80);
+        udp_fails_quickly("10.0.0.1");
+        udp_fails_quickly("169.254.169.254");
+}
+
+static void test_public_alone(void **state)
+{
+        in_namespace(public_alone);
 }
 
 static void names_alone(void)
@@ -205,7 +307,12 @@ static void change(void)
         check(sys_divert_change(SYS_DIVERT_NAMES) == 0);
         refused("8.8.8.8", 443);
         arrives("198.18.0.1", 443);
-        check(sys_divert_change(SYS_DIVERT_COUNT) == -EINVAL);
+        check(sys_divert_change(SYS_DIVERT_UDP) == -EINVAL);
+        check(sys_divert_change(SYS_DIVERT_ALL + 1) == -EINVAL);
+        udp_fails_quickly("198.18.0.1");
+        check(sys_divert_change(SYS_DIVERT_NAMES | SYS_DIVERT_UDP) == 0);
+        datagram_arrives("198.18.0.1");
+        udp_fails_quickly("8.8.8.8");
 }
 
 static void test_a_change_of_rules(void **state)
@@ -262,7 +369,7 @@ static void test_both_families_are_there(void **state)
 
 static void twice(void)
 {
-        struct sys_divert_sockets more = { -1, -1, -1 };
+        struct sys_divert_sockets more = { -1, -1, -1, -1, -1, -1 };
 
         set_up(SYS_DIVERT_NAMES);
         check(sys_divert_set_up(SYS_DIVERT_NAMES, &more) == -EEXIST);
@@ -304,6 +411,8 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_names_alone),
                 cmocka_unit_test(test_all_addresses),
+                cmocka_unit_test(test_public_alone),
+                cmocka_unit_test(test_datagrams),
                 cmocka_unit_test(test_loopback_is_left_alone),
                 cmocka_unit_test(test_a_change_of_rules),
                 cmocka_unit_test(test_dns_on_loopback),

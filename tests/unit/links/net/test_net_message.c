@@ -42,7 +42,7 @@ static void each_row_passes_as_it_is_and_in_its_state_alone(void **state)
                 uint32_t type;
                 unsigned fds, state;
         } rows[] = {
-                { NET_hello, 0, HELPER_FRESH },      { NET_box_add, 4, HELPER_READY },
+                { NET_hello, 0, HELPER_FRESH },      { NET_box_add, NET_FD_POLICY + 1, HELPER_READY },
                 { NET_box_policy, 1, HELPER_READY }, { NET_box_secrets, 1, HELPER_READY },
                 { NET_box_drop, 0, HELPER_READY },   { NET_box_list, 0, HELPER_READY },
                 { NET_box_stats, 0, HELPER_READY },  { NET_log_read, 0, HELPER_READY },
