@@ -11,6 +11,7 @@
 #include "cay-net/conn.h"
 #include "cay-net/edge.h"
 #include "cay-net/flow.h"
+#include "cay-net/member.h"
 #include "cay-net/stub.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/fair.h"
@@ -217,7 +218,7 @@ static bool is_socket(int fd, int type, int protocol, int listens)
                fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
 }
 
-static int watch_sockets(struct net_box *b, const int fds[NET_FD_POLICY], struct cay_error *err)
+static int watch_sockets(struct net_box *b, const int fds[NET_FD_DIALS], struct cay_error *err)
 {
         int r;
 
@@ -248,9 +249,8 @@ static void unwatch(struct cay_watch *w)
                 close(fd);
 }
 
-struct net_box *net_box_new_take(struct net_world *world, const struct net_box_request *req,
-                                 const int fds[NET_FD_POLICY], struct cay_policy_pair *policy,
-                                 struct cay_error *err)
+struct net_box *net_box_new_take(struct net_world *world, const struct net_box_request *req, const int *fds,
+                                 unsigned count, struct cay_policy_pair *policy, struct cay_error *err)
 {
         struct net_box *b = calloc(1, sizeof(*b));
         struct cay_watch *const watches[] = { b ? &b->tcp : NULL, b ? &b->dns_udp : NULL,
@@ -270,7 +270,8 @@ struct net_box *net_box_new_take(struct net_world *world, const struct net_box_r
                 net_log_init(&b->log, req->log_next);
                 b->log_told = b->log.next;
                 set_limits(b, &req->limits);
-                is_good = watch_sockets(b, fds, err) == 0;
+                is_good = watch_sockets(b, fds, err) == 0 &&
+                          net_member_join_take(b, fds + NET_FD_DIALS, count - NET_FD_DIALS, err) == 0;
         }
         if (is_good) {
                 b->policy = *policy;
@@ -279,9 +280,11 @@ struct net_box *net_box_new_take(struct net_world *world, const struct net_box_r
                 *policy = (struct cay_policy_pair){ 0 };
                 return b;
         }
-        for (unsigned i = 0; i < NET_FD_POLICY; i++)
+        for (unsigned i = 0; i < NET_FD_DIALS; i++)
                 if (!b || i >= CAY_COUNT(watches) || !watches[i]->loop)
                         close(fds[i]);
+        for (unsigned i = NET_FD_DIALS; i < count && (!b || b->dial_count == 0); i++)
+                close(fds[i]);
         cay_policy_pair_done(policy);
         net_box_free(b);
         return NULL;
@@ -291,6 +294,8 @@ void net_box_change_take(struct net_box *b, const struct net_limits *limits, str
 {
         struct net_conn *next;
 
+        if (memcmp(&b->policy.member, &policy->member, sizeof(policy->member)) != 0)
+                net_member_end_guests(b, "the other sandbox is in another private network now");
         cay_policy_pair_done(&b->policy);
         b->policy = *policy;
         *policy = (struct cay_policy_pair){ 0 };
@@ -319,6 +324,8 @@ void net_box_free(struct net_box *b)
         unwatch(&b->dns_tcp);
         unwatch(&b->udp);
         net_stub_end(b);
+        if (b->world)
+                net_member_leave(b);
         end_all(b, "the sandbox's network was removed");
         net_edge_forget(b);
         cay_timer_clear(&b->accept_again);

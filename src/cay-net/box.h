@@ -34,6 +34,16 @@ struct net_edge;
 struct cay_net_secrets;
 struct net_flow;
 
+enum net_dial_state { NET_DIAL_FREE, NET_DIAL_USED, NET_DIAL_DRAINING };
+
+struct net_dial { /* member.c: a socket in the namespace of a member of a private network */
+        int fd;   /* owned by the box */
+        enum net_dial_state state;
+        struct net_box *box;
+        struct net_conn *user; /* while it is USED */
+        uint64_t since_ms;     /* DRAINING */
+};
+
 struct net_world {                     /* what all sandboxes share */
         struct cay_loop *loop;         /* borrowed */
         struct net_resolver *resolver; /* borrowed */
@@ -42,6 +52,7 @@ struct net_world {                     /* what all sandboxes share */
         struct net_edge *edge; /* owned by the broker; NULL: there are no secrets here */
         unsigned connections, connections_most;
         uint64_t last_connection;                                   /* number of it */
+        struct net_box *members;                                    /* of private networks; borrowed */
         void (*on_log)(struct net_world *world, struct net_box *b); /* a new entry; may be NULL */
 };
 
@@ -58,6 +69,10 @@ struct net_box {
         char id[CAY_NAME_MAX + 1];
         struct cay_watch tcp, dns_udp, dns_tcp, udp; /* descriptors owned */
         int raw4, raw6;                              /* owned; -1: none */
+        struct net_dial dials[NET_DIALS_MAX];        /* of a member of a private network */
+        unsigned dial_count;
+        struct net_box *next_member; /* the world's list */
+        struct cay_timer drain;
         struct cay_policy_pair policy;
         struct net_limits limits; /* defaults filled in */
         struct net_bucket up, down, connects, queries;
@@ -84,10 +99,9 @@ struct net_box {
         struct cay_deferred gone;
 };
 
-/* fds: enum net_fd, without the policy; taken in any case, as is the policy (*policy is empty afterwards). NULL: err says why. */
-struct net_box *net_box_new_take(struct net_world *world, const struct net_box_request *req,
-                                 const int fds[NET_FD_POLICY], struct cay_policy_pair *policy,
-                                 struct cay_error *err);
+/* fds: enum net_fd, without the policy, count of them; taken in any case, as is the policy (*policy is empty afterwards). NULL: err says why. */
+struct net_box *net_box_new_take(struct net_world *world, const struct net_box_request *req, const int *fds,
+                                 unsigned count, struct cay_policy_pair *policy, struct cay_error *err);
 /* The policy is taken; connections that it does not allow any more end. */
 void net_box_change_take(struct net_box *b, const struct net_limits *limits, struct cay_policy_pair *policy);
 void net_box_free(struct net_box *b); /* ends its connections; the memory goes at the end of the round */

@@ -23,7 +23,7 @@
 
 #define FILES_MOST 262144u
 #define FILES_OTHER 256u /* that are neither a sandbox's nor a connection's */
-#define FILES_BOX 8u
+#define FILES_BOX 8u     /* those of private networks have more: NET_DIALS_MAX */
 #define PUSH_AGAIN_MS 50u
 
 struct broker {
@@ -146,7 +146,8 @@ static int read_policy(int fd, struct cay_policy_pair *ret, struct cay_error *er
         return cay_policy_text_read(text, (size_t)st.st_size, ret, err);
 }
 
-static int add_box_take(struct broker *b, const struct net_box_request *req, const int *fds,
+/* The policy is the last of the descriptors. */
+static int add_box_take(struct broker *b, const struct net_box_request *req, const int *fds, unsigned count,
                         struct cay_error *err)
 {
         struct cay_policy_pair policy = { 0 };
@@ -158,13 +159,13 @@ static int add_box_take(struct broker *b, const struct net_box_request *req, con
         else if (b->box_count >= NET_BOXES_MAX)
                 r = cay_fail(err, CAY_LIMIT, "more than %u sandboxes have a network", NET_BOXES_MAX);
         else
-                r = read_policy(fds[NET_FD_POLICY], &policy, err);
-        close(fds[NET_FD_POLICY]);
+                r = read_policy(fds[count - 1], &policy, err);
+        close(fds[count - 1]);
         if (r < 0) {
-                sys_close_fds(fds, NET_FD_POLICY);
+                sys_close_fds(fds, count - 1);
                 return r;
         }
-        box = net_box_new_take(&b->world, req, fds, &policy, err);
+        box = net_box_new_take(&b->world, req, fds, count - 1, &policy, err);
         if (!box)
                 return -1;
         box->next = b->boxes;
@@ -295,7 +296,7 @@ static int serve_all_take(struct helper_server *e, const void *request, const in
                 break;
         case NET_box_add:
                 cay_str_copy(a.id, sizeof(a.id), req->box.id);
-                add_box_take(b, &req->box, fds, &err);
+                add_box_take(b, &req->box, fds, count, &err);
                 break;
         case NET_box_policy:
                 cay_str_copy(a.id, sizeof(a.id), req->box.id);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cay-net/edge.h"
+#include "cay-net/member.h"
 #include "domain/network/tls_hello.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/str.h"
@@ -36,9 +37,11 @@ struct net_conn {
         struct net_conn *prev, *next; /* the box's list */
         struct cay_watch client, server;
         struct cay_timer deadline;
-        struct reach *reach;        /* owned; NULL from RELAYING on */
-        char *name;                 /* owned; NULL: an address was asked for */
-        char *rule;                 /* owned; NULL: none decided */
+        struct reach *reach; /* owned; NULL from RELAYING on */
+        char *name;          /* owned; NULL: an address was asked for */
+        char *rule;          /* owned; NULL: none decided */
+        struct net_dial
+                *dial; /* instead of a socket of its own: into a sandbox of the same private network */
         struct cay_address address; /* asked for, then connected to */
         uint16_t port;
         enum step step;
@@ -136,6 +139,20 @@ static void close_side(struct cay_watch *w, int *fd, bool resets)
         *fd = -1;
 }
 
+static void close_server(struct net_conn *c, bool resets)
+{
+        struct net_dial *d = c->dial;
+
+        if (!d) {
+                close_side(&c->server, &c->up.pump.to, resets);
+                return;
+        }
+        cay_watch_remove(&c->server);
+        c->up.pump.to = -1;
+        c->dial = NULL;
+        net_member_give_back(d, resets);
+}
+
 static void release_side(struct net_conn *c, struct side *s)
 {
         c->box->waiting -= s->is_held;
@@ -152,7 +169,7 @@ static void end(struct net_conn *c, bool resets)
         release_side(c, &c->up);
         release_side(c, &c->down);
         close_side(&c->client, &c->up.pump.from, resets);
-        close_side(&c->server, &c->up.pump.to, resets);
+        close_server(c, resets);
         cay_timer_clear(&c->deadline);
         c->box->conn_count--;
         c->box->world->connections--;
@@ -373,7 +390,7 @@ static void try_next(struct net_conn *c)
 {
         struct reach *reach = c->reach;
 
-        close_side(&c->server, &c->up.pump.to, true);
+        close_server(c, true);
         c->step = CONNECTING;
         while (reach->next < reach->lookup.count) {
                 int r;
@@ -420,6 +437,48 @@ static void find_addresses(struct net_conn *c)
         c->reach->lookup.addresses[0] = c->address;
         c->reach->lookup.count = 1;
         try_next(c);
+}
+
+/* Private networks */
+
+static const char *why_not_member(struct net_conn *c, struct net_box **ret)
+{
+        const struct cay_policy_target t = { .name = c->name, .port = c->port };
+        const char *why = NULL;
+
+        if (cay_policy_pair_denies(&c->box->policy, &t))
+                return "it is denied by a rule";
+        *ret = net_member_find(c->box, c->name, &why);
+        return *ret ? NULL : why;
+}
+
+static void enter_member(struct net_conn *c)
+{
+        struct net_box *target = NULL;
+        const char *why = why_not_member(c, &target);
+        char rule[CAY_NAME_MAX + 24];
+        int r = 0;
+
+        memset(&c->address, 0, sizeof(c->address)); /* of no address that means anything outside */
+        if (why) {
+                net_conn_end(c, NET_LOG_REFUSED, why);
+                return;
+        }
+        snprintf(rule, sizeof(rule), "private network %s", c->box->policy.member.network);
+        c->rule = strdup(rule);
+        c->step = CONNECTING;
+        c->dial = net_member_dial(target, c, c->port, &r);
+        if (c->dial) {
+                c->up.pump.to = c->dial->fd;
+                r = -cay_watch_add(c->box->world->loop, &c->server, c->dial->fd, EPOLLOUT, on_connected);
+        }
+        if (!c->dial && r == 0)
+                net_conn_end(c, NET_LOG_REFUSED,
+                             "limit: the other sandbox has too many connections of others");
+        else if (r != 0)
+                net_conn_end(c, NET_LOG_FAILED, strerror(r));
+        else
+                cay_timer_set(c->box->world->loop, &c->deadline, NET_REACH_MS, on_deadline);
 }
 
 /* The TLS hello */
@@ -496,6 +555,8 @@ static void begin(struct net_conn *c)
         } else if (!c->name && cay_names_is_one(&c->address)) {
                 net_conn_end(c, NET_LOG_REFUSED,
                              "the address stands for no name any more: look the name up again");
+        } else if (c->name && net_member_is_name(c->box, c->name)) {
+                enter_member(c);
         } else if (c->name && !cay_policy_pair_knows(&c->box->policy, c->name)) {
                 snprintf(why, sizeof(why), "%.80s is not in the sandbox's list of allowed hosts", c->name);
                 net_conn_end(c, NET_LOG_REFUSED, why);
@@ -553,8 +614,12 @@ void net_conn_judge_again(struct net_conn *c)
 {
         char why[NET_WHY], text[NET_WHY];
         bool is_allowed = true;
+        struct net_box *target;
 
-        if (c->name && !cay_policy_pair_knows(&c->box->policy, c->name)) {
+        if (c->dial) {
+                is_allowed = why_not_member(c, &target) == NULL && target == c->dial->box;
+                snprintf(why, sizeof(why), "it may not reach the other sandbox any more");
+        } else if (c->name && !cay_policy_pair_knows(&c->box->policy, c->name)) {
                 snprintf(why, sizeof(why), "%.80s is not in the sandbox's list of allowed hosts", c->name);
                 is_allowed = false;
         } else if (c->step >= RESOLVING && needs_hello(c) && !c->is_name_checked) {

@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "cay-net/member.h"
 #include "cay-net/packet.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/str.h"
@@ -432,6 +433,8 @@ static void begin(struct net_flow *f)
                 refuse(f, NET_LOG_REFUSED, "loopback is the sandbox's own: nothing listens there");
         } else if (!f->name && cay_names_is_one(&f->address)) {
                 refuse(f, NET_LOG_REFUSED, "the address stands for no name any more: look the name up again");
+        } else if (f->name && net_member_is_name(b, f->name)) {
+                refuse(f, NET_LOG_REFUSED, "private networks are for TCP alone");
         } else if (f->name && !cay_policy_pair_knows(&b->policy, f->name)) {
                 snprintf(why, sizeof(why), "%.80s is not in the sandbox's list of allowed hosts", f->name);
                 refuse(f, NET_LOG_REFUSED, why);

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "cay-net/member.h"
 #include "domain/network/dns.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/str.h"
@@ -73,7 +74,8 @@ size_t net_stub_answer(struct net_box *b, const void *query, size_t len, uint8_t
         net_bucket_take(&b->queries, 1);
         if (b->is_over_quota)
                 return refuse(b, &q, CAY_DNS_REFUSED, "quota", ret);
-        if (q.name[0] == '\0' || !cay_policy_pair_knows(&b->policy, q.name))
+        if (q.name[0] == '\0' || !(net_member_is_name(b, q.name) ? net_member_find(b, q.name, NULL) != NULL
+                                                                 : cay_policy_pair_knows(&b->policy, q.name)))
                 return refuse(b, &q, CAY_DNS_NXDOMAIN, "not in the sandbox's list of allowed hosts", ret);
         is_address = q.type == CAY_DNS_A || q.type == CAY_DNS_AAAA;
         if (is_address && cay_names_address(b->names, q.name, q.type == CAY_DNS_AAAA, &address) < 0)

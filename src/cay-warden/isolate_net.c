@@ -42,17 +42,16 @@ static_assert((unsigned)WIRE_NETWORK_NAMES == SYS_DIVERT_NAMES &&
                       (unsigned)WIRE_NETWORK_ADDRESSES == SYS_DIVERT_ADDRESSES &&
                       (unsigned)WIRE_NETWORK_PUBLIC == SYS_DIVERT_PUBLIC &&
                       (unsigned)WIRE_NETWORK_UDP == SYS_DIVERT_UDP &&
+                      (unsigned)WIRE_NETWORK_DIAL == SYS_DIVERT_DIAL &&
                       (unsigned)WIRE_NETWORK_ALL == SYS_DIVERT_ALL,
               "a plan's modes are those of the namespace");
 
 static int send_sockets(int to, struct sys_divert_sockets *s)
 {
         struct wire_network_sockets head = { .magic = WIRE_MAGIC, .size = sizeof(head) };
-        int fds[SYS_DIVERT_SOCKETS];
-        ssize_t n;
-
-        sys_divert_list(s, fds);
-        n = sys_send_fds(to, &head, sizeof(head), fds, CAY_COUNT(fds), MSG_DONTWAIT);
+        int fds[SYS_DIVERT_SOCKETS_MAX];
+        unsigned count = sys_divert_list(s, fds);
+        ssize_t n = sys_send_fds(to, &head, sizeof(head), fds, count, MSG_DONTWAIT);
 
         sys_divert_close(s);
         return n < 0 ? (int)n : 0;
@@ -73,7 +72,7 @@ int isolate_change_network(uint32_t mode, int to)
 
         if (r < 0 || to < 0)
                 return r;
-        r = sys_divert_open(&s);
+        r = sys_divert_open(mode, &s);
         return r < 0 ? r : send_sockets(to, &s);
 }
 

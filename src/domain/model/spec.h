@@ -57,6 +57,7 @@ enum cay_spec_egress { /* where a box may connect to: one of these, */
                        CAY_EGRESS_ADDRESSES, /* anywhere */
                        CAY_EGRESS_PUBLIC,    /* names, and public addresses; likewise */
                        CAY_EGRESS_UDP = 4,   /* and with it: datagrams too */
+                       CAY_EGRESS_DIAL = 8,  /* and: others of its private network reach it */
 };
 
 struct cay_spec {

@@ -288,6 +288,11 @@ static const struct cay_policy_rule *find(const struct cay_policy *p, const stru
         return NULL;
 }
 
+bool cay_policy_denies(const struct cay_policy *p, const struct cay_policy_target *t)
+{
+        return find(p, t, true, false) != NULL;
+}
+
 static void refuse(struct cay_policy_verdict *v, const struct cay_policy_target *t, const char *why)
 {
         char address[CAY_ADDRESS_TEXT];

@@ -76,6 +76,8 @@ int cay_policy_add(struct cay_policy *p, const char *text, bool denies, struct c
 bool cay_policy_name_fold(const char *name, size_t len, char ret[CAY_POLICY_NAME_MAX + 1]);
 /* Whether looking the name up makes sense: any rule may allow a connection to it. */
 bool cay_policy_knows(const struct cay_policy *p, const char *name);
+/* Whether a rule denies the name and port; the address does not count. */
+bool cay_policy_denies(const struct cay_policy *p, const struct cay_policy_target *t);
 void cay_policy_judge(const struct cay_policy *p, const struct cay_policy_target *t,
                       struct cay_policy_verdict *ret);
 /* The first allowance of `inner` that `outer` does not allow whole; NULL: there is none. */

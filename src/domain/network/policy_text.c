@@ -47,9 +47,25 @@ static int begin_list(struct reader *r, int list, const char *mode, struct cay_e
                         "network policy, line %u: '%.20s' is not none, list, public or learn", r->line, mode);
 }
 
-static int read_line(struct reader *r, const char *line, struct cay_error *err)
+/* "ada team db" */
+static int read_member(struct reader *r, char *words, struct cay_error *err)
 {
-        const char *space = strchr(line, ' ');
+        struct cay_policy_member *m = &r->pair->member;
+        char *owner = strsep(&words, " "), *network = strsep(&words, " "), *host = strsep(&words, " ");
+
+        if (r->at != OWN || m->owner[0] != '\0' || host == NULL || words != NULL || owner[0] == '\0' ||
+            !cay_str_copy(m->owner, sizeof(m->owner), owner) || !cay_id_is_valid(network) ||
+            !cay_str_copy(m->network, sizeof(m->network), network) || !cay_id_is_valid(host) ||
+            !cay_str_copy(m->host, sizeof(m->host), host))
+                return cay_fail(err, CAY_INVALID,
+                                "network policy, line %u: 'member OWNER NETWORK HOST' comes last, once",
+                                r->line);
+        return 0;
+}
+
+static int read_line(struct reader *r, char *line, struct cay_error *err)
+{
+        char *space = strchr(line, ' ');
 
         if (!space)
                 return cay_fail(err, CAY_INVALID,
@@ -58,6 +74,8 @@ static int read_line(struct reader *r, const char *line, struct cay_error *err)
                 return begin_list(r, TEMPLATE, space + 1, err);
         if (cay_str_starts(line, "own "))
                 return begin_list(r, OWN, space + 1, err);
+        if (cay_str_starts(line, "member "))
+                return read_member(r, space + 1, err);
         if (r->at == NO_LIST || !(cay_str_starts(line, "allow ") || cay_str_starts(line, "deny ")))
                 return cay_fail(err, CAY_INVALID, "network policy, line %u: must begin with %s", r->line,
                                 r->at == NO_LIST ? "'template'" : "'allow', 'deny' or 'own'");
@@ -105,6 +123,7 @@ void cay_policy_pair_done(struct cay_policy_pair *p)
 {
         cay_policy_done(&p->from_template);
         cay_policy_done(&p->own);
+        p->member = (struct cay_policy_member){ 0 };
 }
 
 /* Questions to both */
@@ -120,6 +139,11 @@ void cay_policy_pair_judge(const struct cay_policy_pair *p, const struct cay_pol
         cay_policy_judge(&p->own, t, &own);
         if (!own.is_allowed || own.rule)
                 *ret = own;
+}
+
+bool cay_policy_pair_denies(const struct cay_policy_pair *p, const struct cay_policy_target *t)
+{
+        return cay_policy_denies(&p->from_template, t) || cay_policy_denies(&p->own, t);
 }
 
 bool cay_policy_pair_knows(const struct cay_policy_pair *p, const char *name)

@@ -82,10 +82,10 @@ static int put_rules(struct cay_buf *out, const char *field, const struct cay_fi
 
 static int put_template(struct cay_buf *out, const struct cay_template *t, struct cay_error *err)
 {
-        if (cay_buf_printf(out, "template %s\n",
-                           !t                         ? "public\nallow 0.0.0.0/0:*\nallow [::/0]:*"
-                           : is(t->network, "bridge") ? "public"
-                                                      : t->network) < 0)
+        int r = !t ? cay_buf_puts(out, CAY_POLICY_TEMPLATE_ANY)
+                   : cay_buf_printf(out, "template %s\n", is(t->network, "bridge") ? "public" : t->network);
+
+        if (r < 0)
                 return cay_fail(err, CAY_LIMIT, "%s", too_long);
         return t && (put_rules(out, "allow", &t->allow, err) < 0 || put_rules(out, "deny", &t->deny, err) < 0)
                        ? -1

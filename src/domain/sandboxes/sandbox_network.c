@@ -66,7 +66,8 @@ int cay_sandbox_read_policy(struct cay_sandbox *sb, const char *policy, struct c
                               (int)CAY_POLICY_EGRESS_PUBLIC == CAY_EGRESS_PUBLIC &&
                               (int)CAY_POLICY_EGRESS_UDP == CAY_EGRESS_UDP,
                       "what a policy can allow is what a box is made for");
-        sb->egress = (enum cay_spec_egress)cay_policy_egress(&pair.own);
+        sb->egress = (enum cay_spec_egress)(cay_policy_egress(&pair.own) |
+                                            (pair.member.network[0] != '\0' ? CAY_EGRESS_DIAL : 0));
         cay_policy_pair_done(&pair);
         sb->policy = strdup(policy);
         return sb->policy != NULL ? 0 : cay_fail(err, CAY_INTERNAL, "no memory");

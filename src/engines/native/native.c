@@ -172,7 +172,8 @@ static uint32_t network_mode(enum cay_spec_egress egress)
         static_assert((int)CAY_EGRESS_NAMES == WIRE_NETWORK_NAMES &&
                               (int)CAY_EGRESS_ADDRESSES == WIRE_NETWORK_ADDRESSES &&
                               (int)CAY_EGRESS_PUBLIC == WIRE_NETWORK_PUBLIC &&
-                              (int)CAY_EGRESS_UDP == WIRE_NETWORK_UDP,
+                              (int)CAY_EGRESS_UDP == WIRE_NETWORK_UDP &&
+                              (int)CAY_EGRESS_DIAL == WIRE_NETWORK_DIAL,
                       "a spec's egress is a plan's mode");
         return (uint32_t)egress;
 }

@@ -307,7 +307,7 @@ static int take_sockets(int from, int *fds, unsigned *ret_count, struct cay_erro
 
         close(from);
         if (got == (ssize_t)sizeof(head) && head.magic == WIRE_MAGIC && head.result == 0 &&
-            *ret_count == SYS_DIVERT_SOCKETS)
+            *ret_count >= SYS_DIVERT_SOCKETS && *ret_count <= SYS_DIVERT_SOCKETS_MAX)
                 return 0;
         sys_close_fds(fds, got < 0 ? 0 : *ret_count);
         return cay_fail(err, CAY_UNAVAILABLE, "the sandbox's network did not hand over its sockets");

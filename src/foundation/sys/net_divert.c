@@ -23,10 +23,6 @@
 #define DEVICE 1000
 #define DEVICE_PEER 1001
 
-/* Unassigned addresses: from a documentation range, and a private one. */
-#define OWN_V4 "192.0.2.2"
-#define OWN_V6 "fdca:c0de:0:1::2"
-
 #define TABLE 100 /* of routes for what is marked */
 
 /*
@@ -41,8 +37,8 @@ static const struct family {
         size_t len;
         unsigned bits;
 } families[] = {
-        { AF_INET, OWN_V4, 4, 32 },
-        { AF_INET6, OWN_V6, 16, 128 },
+        { AF_INET, SYS_DIVERT_OWN_V4, 4, 32 },
+        { AF_INET6, SYS_DIVERT_OWN_V6, 16, 128 },
 };
 
 static void put_up(struct sys_netlink *n, int device)
@@ -246,29 +242,45 @@ static int open_sockets(bool has_v6, struct sys_divert_sockets *s)
         return s->raw6 < 0 ? s->raw6 : 0;
 }
 
-void sys_divert_list(const struct sys_divert_sockets *s, int ret[SYS_DIVERT_SOCKETS])
+static int open_dials(struct sys_divert_sockets *s)
+{
+        while (s->dial_count < SYS_DIVERT_DIALS) {
+                int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+                if (fd < 0)
+                        return -errno;
+                s->dials[s->dial_count++] = fd;
+        }
+        return 0;
+}
+
+unsigned sys_divert_list(const struct sys_divert_sockets *s, int ret[SYS_DIVERT_SOCKETS_MAX])
 {
         const int all[SYS_DIVERT_SOCKETS] = { s->tcp, s->dns_udp, s->dns_tcp, s->udp, s->raw4, s->raw6 };
 
         memcpy(ret, all, sizeof(all));
+        memcpy(ret + SYS_DIVERT_SOCKETS, s->dials, s->dial_count * sizeof(int));
+        return SYS_DIVERT_SOCKETS + s->dial_count;
 }
 
 void sys_divert_close(struct sys_divert_sockets *s)
 {
-        int all[SYS_DIVERT_SOCKETS];
+        int all[SYS_DIVERT_SOCKETS_MAX];
+        unsigned count = sys_divert_list(s, all);
 
-        sys_divert_list(s, all);
-        for (unsigned i = 0; i < SYS_DIVERT_SOCKETS; i++)
+        for (unsigned i = 0; i < count; i++)
                 if (all[i] >= 0)
                         close(all[i]);
         *s = (struct sys_divert_sockets){ -1, -1, -1, -1, -1, -1 };
 }
 
-int sys_divert_open(struct sys_divert_sockets *ret)
+int sys_divert_open(unsigned mode, struct sys_divert_sockets *ret)
 {
         struct sys_divert_sockets s = { -1, -1, -1, -1, -1, -1 };
         int r = open_sockets(is_v6_here(), &s);
 
+        if (r == 0 && mode & SYS_DIVERT_DIAL)
+                r = open_dials(&s);
         if (r < 0) {
                 sys_divert_close(&s);
                 return r;
@@ -288,7 +300,7 @@ int sys_divert_set_up(unsigned mode, struct sys_divert_sockets *ret)
 
         if (r == 0)
                 r = sys_divert_put_rules(mode, true);
-        return r == 0 ? sys_divert_open(ret) : r;
+        return r == 0 ? sys_divert_open(mode, ret) : r;
 }
 
 int sys_divert_change(unsigned mode)

@@ -34,8 +34,13 @@ enum sys_divert {                       /* which destinations reach the sockets:
                   SYS_DIVERT_PUBLIC,    /* those that stand for names, and public addresses */
                   SYS_DIVERT_WHERE = 3, /* mask of the above */
                   SYS_DIVERT_UDP = 4,   /* and with it: datagrams too */
-                  SYS_DIVERT_ALL = 7
+                  SYS_DIVERT_DIAL = 8,  /* and: sockets that connect inside the namespace */
+                  SYS_DIVERT_ALL = 15
 };
+
+#define SYS_DIVERT_OWN_V4                                                                                    \
+        "192.0.2.2" /* the namespace's own addresses: from a documentation range, and a private one */
+#define SYS_DIVERT_OWN_V6 "fdca:c0de:0:1::2"
 
 /* -1: none. Non-blocking; they belong to the namespace in which they were made, wherever they are used */
 struct sys_divert_sockets {
@@ -44,9 +49,11 @@ struct sys_divert_sockets {
         int dns_tcp;    /* the same, listens */
         int udp;        /* datagrams, each with its original destination (IP_ORIGDSTADDR, IPV6_ORIGDSTADDR) */
         int raw4, raw6; /* send packets with the headers that they are given; without IPv6 both are of IPv4 */
+        int dials[32];  /* TCP, of IPv4, not connected */
+        unsigned dial_count;
 };
 
-enum { SYS_DIVERT_SOCKETS = 6 };
+enum { SYS_DIVERT_SOCKETS = 6, SYS_DIVERT_DIALS = 32, SYS_DIVERT_SOCKETS_MAX = 38 }; /* with dials */
 
 /*
  * Sets up the calling process's network namespace, which must be new. 0 or -errno (-EOPNOTSUPP, -ENOENT,
@@ -55,8 +62,8 @@ enum { SYS_DIVERT_SOCKETS = 6 };
 int sys_divert_set_up(unsigned mode, struct sys_divert_sockets *ret);
 int sys_divert_change(unsigned mode); /* the same namespace, later */
 /* New sockets in a namespace that was set up before, when the old sockets are lost. */
-int sys_divert_open(struct sys_divert_sockets *ret);
+int sys_divert_open(unsigned mode, struct sys_divert_sockets *ret);
 void sys_divert_close(struct sys_divert_sockets *s);
 bool sys_divert_is_mode(unsigned mode);
-/* In the order of the struct, as they are sent to others. */
-void sys_divert_list(const struct sys_divert_sockets *s, int ret[SYS_DIVERT_SOCKETS]);
+/* In the order of the struct, as they are sent to others; returns how many. */
+unsigned sys_divert_list(const struct sys_divert_sockets *s, int ret[SYS_DIVERT_SOCKETS_MAX]);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SYS_FDS_MAX 24
+#define SYS_FDS_MAX 64
 
 ssize_t sys_send_fds(int sock, const void *bytes, size_t len, const int *fds, unsigned fd_count, int flags);
 /*

@@ -62,7 +62,8 @@ enum wire_network_mode {
         WIRE_NETWORK_ADDRESSES, /* any address */
         WIRE_NETWORK_PUBLIC,  /* those that stand for names, and public ones; the kernel refuses all others */
         WIRE_NETWORK_UDP = 4, /* a flag: datagrams too */
-        WIRE_NETWORK_ALL = 7,
+        WIRE_NETWORK_DIAL = 8, /* a flag: with sockets that connect inside the box */
+        WIRE_NETWORK_ALL = 15,
 };
 
 /*

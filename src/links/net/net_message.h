@@ -39,15 +39,16 @@ enum net_type {
         NET_log = 100, /* answers only: a new entry */
 };
 
-enum net_fd { /* order in box_add: struct sys_divert_sockets, then the policy */
+enum net_fd { /* order in box_add: struct sys_divert_sockets with up to NET_DIALS_MAX dials, then the policy */
               NET_FD_TCP,
               NET_FD_DNS_UDP,
               NET_FD_DNS_TCP,
               NET_FD_UDP,
               NET_FD_RAW4,
               NET_FD_RAW6,
-              NET_FD_POLICY
+              NET_FD_DIALS
 };
+#define NET_DIALS_MAX 32u
 
 struct net_limits { /* of one sandbox. 0: no limit for bytes, the default for the others */
         uint64_t up_bytes_s, down_bytes_s; /* up: from the sandbox to the outside */

@@ -16,7 +16,7 @@ int main(int argc, char **argv)
 {
         int link = argc > 1 ? atoi(argv[1]) : -1, r;
         unsigned mode = argc > 2 ? (unsigned)atoi(argv[2]) : SYS_DIVERT_ADDRESSES | SYS_DIVERT_UDP;
-        int fds[SYS_DIVERT_SOCKETS];
+        int fds[SYS_DIVERT_SOCKETS_MAX];
         struct sys_divert_sockets s;
         char byte;
 
@@ -29,8 +29,7 @@ int main(int argc, char **argv)
                 fprintf(stderr, "net_box: no diverted network here: %s\n", strerror(-r));
                 return 77;
         }
-        sys_divert_list(&s, fds);
-        if (sys_send_fds(link, "x", 1, fds, SYS_DIVERT_SOCKETS, 0) < 0)
+        if (sys_send_fds(link, "x", 1, fds, sys_divert_list(&s, fds), 0) < 0)
                 return 1;
         sys_divert_close(&s);
         return read(link, &byte, 1) == 0 ? 0 : 1;

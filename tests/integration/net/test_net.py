@@ -6,6 +6,7 @@ import shutil
 import socket
 import ssl
 import struct
+import subprocess
 import sys
 import tempfile
 import threading
@@ -14,7 +15,7 @@ import traceback
 
 sys.path.insert(0, os.path.dirname(__file__))
 import wire  # noqa: E402
-from world import (DEAD, HOST, METADATA, OTHER, PEER, PRIVATE, PUBLIC, PUBLIC6, Box, Internet, Net, make_certificate, patience, wait_for)  # noqa: E402
+from world import (DEAD, HOST, METADATA, OTHER, PEER, PRIVATE, PUBLIC, PUBLIC6, Box, Internet, Net, make_certificate, patience, serve_forever, serve_one, wait_for)  # noqa: E402
 
 LIST = 'template public\nown list\nallow good.example:80,443,8080\n'
 PUBLIC_POLICY = 'template public\nown public\n'
@@ -447,6 +448,165 @@ def test_datagrams_and_policy(rig):
     assert b.inside(send_udp, 'good.example', 123, b'x') == [b'X']
 
 
+# --- private networks ---
+
+def member(owner, host, network='team', policy=LIST):
+    return policy + f'member {owner} {network} {host}\n'
+
+
+def serve_inside(address, ready, port, count):
+    """A server of a sandbox: the first word it is told decides (world.serve_one)."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind((address, port))
+    s.listen(64)
+    os.write(ready, b'h')
+    peers = set()
+    for _ in range(count):
+        c, who = s.accept()
+        peers.add(who[0])
+        serve_one(c)
+    return sorted(peers)
+
+
+def test_private_network(rig):
+    db, web = rig.box(member('ada', 'db'), mode=14), rig.box(member('ada', 'web'), mode=14)
+    evil, outside = rig.box(member('eve', 'db'), mode=14), rig.box(PUBLIC_POLICY)
+    elsewhere = rig.box(member('ada', 'db2', 'other'), mode=14)
+    ready, done = in_background(db, serve_inside, '0.0.0.0', 5432, 43)
+    ready()
+    assert web.inside(talk, 'db.team.internal', 5432, b'echo', b'x' * 1000000) == 'x' * 1000000
+    assert web.inside(talk, 'DB.team.internal', 5432, b'count', b'y' * 3000000) == '3000000'
+    assert len(web.inside(talk, 'db.team.internal', 5432, b'send 3000000')) == 3000000
+    for _ in range(40):  # more than there are sockets: they are used again
+        assert web.inside(talk, 'db.team.internal', 5432, b'echo', b'again') == 'again'
+    assert done() == ['192.0.2.2']  # an address of its own, never loopback
+    e = rig.has(web, verdict='ended', name='db.team.internal')
+    assert e.rule == 'private network team' and e.port == 5432 and e.address == '' and e.why == 'closed', e
+    assert not rig.log(db, kind='tcp')
+    assert web.inside(query, 'nobody.team.internal') == (3, [])
+    assert web.inside(query, 'team.internal') == (3, [])
+    assert web.inside(query, 'db2.other.internal') == (3, [])
+    assert web.inside(query, 'db.other.internal') == (3, [])
+    assert outside.inside(talk, 'db.team.internal', 5432, b'echo') == 'ECONNRESET'  # a name like others, that nobody has
+    assert rig.has(outside, kind='tcp').verdict == 'failed'
+    # Another owner's network of the same name is another one.
+    ready, done = in_background(evil, serve_inside, '0.0.0.0', 5432, 1)
+    ready()
+    assert evil.inside(talk, 'db.team.internal', 5432, b'echo', b'its own') == 'its own'
+    done()
+    assert web.inside(talk, 'db.team.internal', 5432, b'echo') == 'ECONNRESET'  # nobody listens in ada's any more
+    assert rig.has(web, verdict='failed', name='db.team.internal').why == 'Connection refused'
+    assert evil.inside(query, 'web.team.internal') == (3, [])
+    # What is served on loopback alone is not for others.
+    ready, done = in_background(db, serve_inside, '127.0.0.1', 6000, 1)
+    ready()
+    assert web.inside(talk, 'db.team.internal', 6000, b'echo') == 'ECONNRESET'
+    assert db.inside(talk, '127.0.0.1', 6000, b'echo', b'own') == 'own'
+    done()
+    assert elsewhere.inside(query, 'db.team.internal') == (3, [])
+
+
+def test_private_network_rules(rig):
+    db, web = rig.box(member('ada', 'db'), mode=14), rig.box(member('ada', 'web', policy=LIST + 'deny db.team.internal:22\n'), mode=14)
+    assert web.inside(talk, 'db.team.internal', 22, b'echo') == 'ECONNRESET'
+    assert rig.has(web, verdict='refused', name='db.team.internal').why == 'it is denied by a rule'
+    twin = rig.box(member('ada', 'db'), mode=14)
+    assert web.inside(query, 'db.team.internal') == (3, [])  # two of a name: none of them
+    rig.gone(twin)
+    ready, done = in_background(web, hold_and_wait_for, 'db.team.internal', db, 5000)
+    ready()
+    rig.gone(db)  # the one that is connected to ends
+    assert done() == ['ECONNRESET'] * 3
+    assert 'was removed' in rig.has(web, verdict='ended', name='db.team.internal').why
+    assert web.inside(query, 'db.team.internal') == (3, [])
+    db = rig.box(member('ada', 'db'), mode=14)
+    ready, done = in_background(web, hold_and_wait_for, 'db.team.internal', db, 5000)
+    ready()
+    assert rig.net.front.policy(web.id, LIST).code == 0  # not a member any more
+    assert done() == ['ECONNRESET'] * 3
+    assert web.inside(query, 'db.team.internal') == (3, [])
+    for bad in ('member ada team\n', 'member ada team db more\n', 'member ada te.am db\n', 'member ada team db\nmember ada team db\n'):
+        assert rig.net.front.policy(web.id, LIST + bad).code == 1, bad
+
+
+def hold_and_wait_for(name, ready, server, port):
+    """Three connections to a server that is started in the other sandbox's namespace."""
+    r, w = os.pipe()
+    if os.fork() == 0:
+        wire.enter_net(server.child.pid)
+        s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.bind(('0.0.0.0', port))
+        s.listen(64)
+        os.write(w, b'x')
+        held = [s.accept()[0] for _ in range(3)]
+        for c in held:
+            c.recv(5)
+            c.sendall(b'held')
+        for c in held:
+            try:
+                c.recv(1)
+            except OSError:
+                pass
+        os._exit(0)
+    os.read(r, 1)
+    host = address_of(name)
+    held = [dial(host, port) for _ in range(3)]
+    for s in held:
+        s.sendall(b'hold\n')
+    for s in held:
+        assert s.recv(4) == b'held'
+    os.write(ready, b'h')
+    ends = []
+    for s in held:
+        try:
+            ends.append(s.recv(1).decode())
+        except OSError as e:
+            ends.append(errno.errorcode[e.errno])
+    os.wait()
+    return ends
+
+
+def fill_member(name, port, count):
+    """How many of the connections that are held at once got through."""
+    host = address_of(name)
+    held, got = [], 0
+    for _ in range(count):
+        try:
+            s = dial(host, port)
+            s.sendall(b'hold\n')
+            held.append(s)
+        except OSError:
+            pass
+    for s in held:
+        try:
+            got += s.recv(4) == b'held'
+        except OSError:
+            pass
+    return got
+
+
+def serve_many(_, ready, port):
+    s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    s.bind(('0.0.0.0', port))
+    s.listen(64)
+    threading.Thread(target=serve_forever, args=(s,), daemon=True).start()
+    os.write(ready, b'h')
+    time.sleep(3)
+
+
+def test_private_network_limit(rig):
+    db, web = rig.box(member('ada', 'db'), mode=14), rig.box(member('ada', 'web'), mode=14)
+    ready, done = in_background(db, serve_many, None, 7000)
+    ready()
+    assert web.inside(fill_member, 'db.team.internal', 7000, 40) == 32
+    assert any('too many connections of others' in e.why for e in rig.log(web))
+    wait_for(lambda: rig.net.front.stats(web.id)['connections'] == 0, 'their end')
+    assert web.inside(fill_member, 'db.team.internal', 7000, 2) == 2
+    done()
+
+
 def half_closed(name):
     with dial(address_of(name), 80) as s:
         s.sendall(b'count\n' + b'z' * 1000)
@@ -644,6 +804,97 @@ def test_many_idle(rig):
     wait_for(lambda: rig.net.descriptors() <= before_fds + 2 * 64, 'descriptors to be closed')
 
 
+# --- attacks: how addresses are written, what is bound inside, floods ---
+
+def spelled(text):
+    """What a C library makes of an address in octal, decimal or shortened form."""
+    return socket.inet_ntoa(socket.inet_aton(text))
+
+
+def mapped(address, port):
+    with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as s:
+        s.settimeout(patience)
+        try:
+            s.connect(('::ffff:' + address, port))
+            s.sendall(b'who\n')
+            return read_all(s).decode()
+        except OSError as e:
+            return name_of(e)
+
+
+def test_spelled_addresses(rig):
+    judged, kernel = rig.box(PUBLIC_POLICY), rig.box(PUBLIC_POLICY, mode=7)
+    for text, address in (('0251.0376.0251.0376', METADATA), ('2852039166', METADATA), ('0xa9fea9fe', METADATA), ('012.9.2313', PRIVATE)):
+        assert spelled(text) == address
+        assert judged.inside(talk, spelled(text), 80, b'who') == 'ECONNRESET'
+        assert kernel.inside(talk, spelled(text), 80, b'who') == 'ECONNREFUSED'  # at once, by the kernel
+        assert judged.inside(query, text)[0] in (0, 3)  # as a name: at the connect it leads nowhere
+        assert judged.inside(talk_by_name, text, 80) == 'ECONNRESET'
+    for address in (PRIVATE, METADATA):
+        assert judged.inside(mapped, address, 80) == 'ECONNRESET'
+        assert kernel.inside(mapped, address, 80) == 'ECONNREFUSED'
+    assert judged.inside(mapped, PUBLIC, 80) == kernel.inside(mapped, PUBLIC, 80) == '::ffff:' + PUBLIC
+    assert kernel.inside(talk, PUBLIC6, 80, b'who') == PUBLIC6
+    assert not rig.log(kernel, verdict='refused')
+    refused(kernel, rig, HOST, 80, "the host's own")  # which ones these are the kernel's rules do not know
+
+
+def talk_by_name(name, port):
+    code, found = query(name)
+    return talk(found[0], port, b'who') if code == 0 else 'ECONNRESET'
+
+
+def bind_foreign(address, port):
+    """A socket of the sandbox's own with somebody's address, which needs no right; then the address is asked."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as s:
+        s.setsockopt(socket.SOL_IP, 15, 1)  # IP_FREEBIND
+        s.bind((address, port))
+        s.listen(5)
+        return talk(address, port, b'who')
+
+
+def test_foreign_addresses_bound_inside(rig):
+    b = rig.box(PUBLIC_POLICY)
+    assert b.inside(bind_foreign, PUBLIC, 80) == '::ffff:' + PUBLIC  # the real one answered
+    refused(b, rig, PRIVATE, 80, 'private')
+    assert b.inside(bind_foreign, PRIVATE, 80) == 'ECONNRESET'
+
+
+def test_nothing_is_asked_by_a_query(rig):
+    """A tunnel needs somebody outside who hears the names: queries alone reach nobody."""
+    b = rig.box('template public\nown list\nallow *.rebind.example:80\n', wire.limits(dns_s=1000))
+    for i in range(50):
+        assert b.inside(query, f'secret-{i}.rebind.example')[0] == 0
+    assert not [n for n in rig.internet.asked() if 'secret' in n]
+    b.inside(talk, 'shown.rebind.example', 80, b'who')
+    assert [n for n in rig.internet.asked() if 'shown' in n]  # by a connect it is: as often as there may be connections
+    assert b.inside(query, 'x' * 64 + '.rebind.example')[0] in (1, 3)
+
+
+def ten_thousand(name, count):
+    host = address_of(name)
+    held, seen = [], 0
+    for _ in range(count):
+        s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        s.setblocking(False)
+        s.connect_ex((host, 80))
+        held.append(s)
+        seen += 1
+        if len(held) > 400:
+            held.pop(0).close()
+    return seen
+
+
+def test_ten_thousand(rig):
+    b, other = rig.box(LIST, wire.limits(connections=300, connections_s=100000)), rig.box(LIST)
+    before = rig.net.memory()
+    assert b.inside(ten_thousand, 'good.example', 10000) == 10000
+    assert other.inside(talk, 'good.example', 80, b'echo', b'alive') == 'alive'
+    assert rig.net.front.stats(b.id)['connections'] <= 300
+    assert sanitized or rig.net.memory() - before < 16 << 20
+    wait_for(lambda: rig.net.front.stats(b.id)['connections'] == 0, 'the end of all')
+
+
 def half_open(name, count):
     """Connections to 443 that say nothing; those over the limit are reset, some before the connect returns."""
     host = address_of(name)
@@ -737,13 +988,13 @@ def test_confined(rig):
 
 def test_killed(rig):
     b = rig.box(LIST)
-    ready, done = in_background(b, hold_and_wait, 'good.example', 5)
+    ready, done = in_background(b, hold_and_wait, 'good.example', 150)
     ready()
     used = rig.net.front.stats(b.id)
     rig.net.child.kill()
     rig.net.child.wait()
     ends = done()
-    assert ends == ['ECONNRESET'] * 5, ends
+    assert ends == ['ECONNRESET'] * 150, ends
     rig.net.keeper.close()
     rig.net = Net(rig.resolv)
     a = rig.net.front.add(b.id, b.sockets, LIST, None, (used['up'], used['down'], used['log_next']))
@@ -756,6 +1007,27 @@ def test_killed(rig):
     assert rig.net.front.stats(b.id)['down'] > used['down']
 
 
+def host_network():
+    """All of the host's network configuration that a sandbox could have changed."""
+    said = []
+    for words in ('-details -oneline link', '-oneline addr', 'route show table all', '-6 route show table all', 'rule', '-6 rule', 'neigh show nud permanent'):
+        said.append(subprocess.run(['ip', *words.split()], check=True, capture_output=True, text=True).stdout)
+    for path in ('ip_tables_names', 'ip6_tables_names', 'netfilter/nf_log'):
+        if os.path.exists('/proc/net/' + path):
+            with open('/proc/net/' + path, encoding='utf-8') as f:
+                said.append(f.read())
+    for root, _, names in os.walk('/proc/sys/net'):
+        for n in names:
+            try:
+                with open(os.path.join(root, n), encoding='utf-8') as f:
+                    said.append(f'{root}/{n} {f.read()}')
+            except (OSError, UnicodeDecodeError):
+                pass
+    if shutil.which('nft'):
+        said.append(subprocess.run(['nft', 'list', 'ruleset'], check=False, capture_output=True, text=True).stdout)
+    return said
+
+
 def main():
     if not shutil.which('dnsmasq'):
         print('skipped: dnsmasq is not installed')
@@ -763,6 +1035,8 @@ def main():
     wanted = [w for w in sys.argv[1:] if not w.startswith('--')]
     tests = [(n, f) for n, f in globals().items() if n.startswith('test_') and (not wanted or n[5:] in wanted)]
     rig = Rig()
+    wait_for(lambda: not any('tentative' in part for part in host_network()), 'addresses of the test itself')
+    before = host_network()
     try:
         for name, fn in tests:
             began = time.monotonic()
@@ -770,6 +1044,9 @@ def main():
             print(f'ok {name} ({time.monotonic() - began:.2f} s)', flush=True)
             for b in list(rig.boxes):
                 rig.gone(b)
+        changed = [pair for pair in zip(before, host_network()) if pair[0] != pair[1]]
+        assert not changed, changed
+        print('ok the host has the network configuration that it had')
     except BaseException:
         for b in rig.boxes:
             try:

@@ -110,13 +110,15 @@ def serve_datagrams():
             s.sendmsg([data.upper()], info, 0, who)
 
 
-def serve_rebinding():
+def serve_rebinding(path):
     """The first answer is public, every further one private; both live for no time."""
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     s.bind((PEER, 5353))
     asked = 0
     while True:
         q, who = s.recvfrom(512)
+        with open(path, 'ab') as f:
+            f.write(q[12:q.index(b'\0', 12)] + b'\n')
         end = q.index(b'\0', 12) + 5
         if struct.unpack('!H', q[end - 4:end - 2])[0] != 1:
             s.sendto(q[:2] + struct.pack('!HHHHH', 0x8180, 1, 0, 0, 0) + q[12:end], who)
@@ -206,11 +208,19 @@ class Internet:
     def serve(self):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(f'{self.folder}/cert.pem', f'{self.folder}/key.pem')
-        threading.Thread(target=serve_rebinding, daemon=True).start()
+        threading.Thread(target=serve_rebinding, args=(f'{self.folder}/asked',), daemon=True).start()
         threading.Thread(target=serve_datagrams, daemon=True).start()
         for port in (80, 8080, 443):
             s = listen_at(port)
             threading.Thread(target=serve_forever, args=(s, context if port == 443 else None), daemon=True).start()
+
+    def asked(self):
+        """What the server of rebind.example was asked for."""
+        try:
+            with open(f'{self.folder}/asked', 'rb') as f:
+                return [line.decode('latin1') for line in f]
+        except FileNotFoundError:
+            return []
 
     def close(self):
         os.kill(self.pid, signal.SIGKILL)
@@ -227,8 +237,8 @@ class Box:
         self.child = subprocess.Popen([f'{BUILD}/tests/integration/net_box', str(theirs.fileno()), str(mode)], close_fds=False)
         theirs.close()
         self.link = ours
-        _, self.sockets, _, _ = socket.recv_fds(ours, 1, 6)
-        if len(self.sockets) != 6:
+        _, self.sockets, _, _ = socket.recv_fds(ours, 1, 64)
+        if len(self.sockets) != (38 if mode & 8 else 6):
             sys.exit(self.child.wait())
 
     def inside(self, fn, *args, **named):

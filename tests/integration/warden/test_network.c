@@ -248,9 +248,9 @@ static void test_bad_plans(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                rigged(test_names_only),        rigged(test_all_addresses), rigged(test_public_addresses),   rigged(test_rules_change),
-                rigged(test_new_sockets),       rigged(test_image_with_link), rigged(test_without_one),
-                rigged(test_image_without_one), rigged(test_bad_plans),
+                rigged(test_names_only),   rigged(test_all_addresses),     rigged(test_public_addresses),
+                rigged(test_rules_change), rigged(test_new_sockets),       rigged(test_image_with_link),
+                rigged(test_without_one),  rigged(test_image_without_one), rigged(test_bad_plans),
         };
 
         return cmocka_run_group_tests(tests, rig_group_set_up, rig_group_tear_down);

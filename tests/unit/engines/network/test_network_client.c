@@ -179,9 +179,9 @@ static void a_box_goes_over_with_its_policy(void **state)
         assert_string_equal(req.box.id, "box-a");
         assert_int_equal(t.fd_count, SYS_DIVERT_SOCKETS + 1);
         has_limits(&req.box.limits);
-        assert_int_equal(recv(t.fds[NET_FD_POLICY], got, sizeof(got), MSG_DONTWAIT), strlen(policy));
+        assert_int_equal(recv(t.fds[SYS_DIVERT_SOCKETS], got, sizeof(got), MSG_DONTWAIT), strlen(policy));
         assert_string_equal(got, policy);
-        assert_int_equal(recv(t.fds[NET_FD_POLICY], got, sizeof(got), MSG_DONTWAIT), 0); /* its end */
+        assert_int_equal(recv(t.fds[SYS_DIVERT_SOCKETS], got, sizeof(got), MSG_DONTWAIT), 0); /* its end */
         sys_close_fds(t.fds, t.fd_count);
         assert_false(t.n->ops->has(t.n, "box-a"));
         say(&req, (struct net_answer){ 0 });

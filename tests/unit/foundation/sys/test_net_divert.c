@@ -198,13 +198,44 @@ static void datagrams(void)
         datagram_arrives("2001:db8::1");
         sys_divert_close(&sockets);
         udp_is_refused("2001:db8::1"); /* nobody has the socket any more */
-        check(sys_divert_open(&sockets) == 0);
+        check(sys_divert_open(SYS_DIVERT_ADDRESSES | SYS_DIVERT_UDP, &sockets) == 0);
         datagram_arrives("8.8.8.8");
 }
 
 static void test_datagrams(void **state)
 {
         in_namespace(datagrams);
+}
+
+/* Sockets that connect inside, from wherever they are used; disconnected they are as new. */
+static void dials(void)
+{
+        const struct sockaddr nobody = { .sa_family = AF_UNSPEC };
+        struct sockaddr_storage address;
+        socklen_t len = address_of(SYS_DIVERT_OWN_V4, 8000, &address);
+        int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd;
+        char byte;
+
+        set_up(SYS_DIVERT_NAMES | SYS_DIVERT_DIAL);
+        check(sockets.dial_count == SYS_DIVERT_DIALS);
+        check(bind(server, (struct sockaddr *)&address, len) == 0 && listen(server, 1) == 0);
+        check(unshare(CLONE_NEWNET) == 0);
+        for (unsigned i = 0; i < 3; i++) {
+                struct pollfd ready = { .fd = sockets.dials[0], .events = POLLOUT };
+
+                check(connect(sockets.dials[0], (struct sockaddr *)&address, len) == 0 ||
+                      errno == EINPROGRESS);
+                check(poll(&ready, 1, (int)test_patience(5000)) == 1);
+                fd = accept(server, NULL, NULL);
+                check(fd >= 0 && write(sockets.dials[0], "x", 1) == 1 && read(fd, &byte, 1) == 1);
+                check(connect(sockets.dials[0], &nobody, sizeof(nobody)) == 0);
+                close(fd);
+        }
+}
+
+static void test_dials(void **state)
+{
+        in_namespace(dials);
 }
 
 /* What is not public is refused by the kernel; the rest arrives. */
@@ -413,6 +444,7 @@ int main(void)
                 cmocka_unit_test(test_all_addresses),
                 cmocka_unit_test(test_public_alone),
                 cmocka_unit_test(test_datagrams),
+                cmocka_unit_test(test_dials),
                 cmocka_unit_test(test_loopback_is_left_alone),
                 cmocka_unit_test(test_a_change_of_rules),
                 cmocka_unit_test(test_dns_on_loopback),

@@ -42,7 +42,7 @@ static void each_row_passes_as_it_is_and_in_its_state_alone(void **state)
                 uint32_t type;
                 unsigned fds, state;
         } rows[] = {
-                { NET_hello, 0, HELPER_FRESH },      { NET_box_add, NET_FD_POLICY + 1, HELPER_READY },
+                { NET_hello, 0, HELPER_FRESH },      { NET_box_add, NET_FD_DIALS + 1, HELPER_READY },
                 { NET_box_policy, 1, HELPER_READY }, { NET_box_secrets, 1, HELPER_READY },
                 { NET_box_drop, 0, HELPER_READY },   { NET_box_list, 0, HELPER_READY },
                 { NET_box_stats, 0, HELPER_READY },  { NET_log_read, 0, HELPER_READY },
@@ -54,7 +54,10 @@ static void each_row_passes_as_it_is_and_in_its_state_alone(void **state)
 
                 assert_int_equal(checked(&r, rows[i].fds, rows[i].state), 0);
                 assert_int_equal(checked(&r, rows[i].fds, rows[i].state ^ 3), -EPROTO);
-                assert_int_equal(checked(&r, rows[i].fds + 1, rows[i].state), -EPROTO);
+                assert_int_equal(checked(&r,
+                                         rows[i].fds + 1 + (rows[i].type == NET_box_add ? NET_DIALS_MAX : 0),
+                                         rows[i].state),
+                                 -EPROTO);
                 if (rows[i].fds > 0)
                         assert_int_equal(checked(&r, rows[i].fds - 1, rows[i].state), -EPROTO);
                 assert_string_not_equal(helper_request_name(&net_protocol, rows[i].type), "?");
