@@ -13,6 +13,7 @@
 #include "foundation/base/str.h"
 #include "cay-docker/confine.h"
 #include "cay-docker/measure.h"
+#include "cay-docker/volumes.h"
 #include "cay-docker/no_init.h"
 #include "foundation/json/json_in.h"
 #include "foundation/sys/fd.h"
@@ -206,6 +207,8 @@ static int serve_take(struct helper_server *e, const void *request, int fd)
         } else if (req->type == DOCKER_image_build || req->type == DOCKER_image_list ||
                    req->type == DOCKER_image_drop) {
                 docker_images_serve_take(b, req, fd);
+        } else if (req->type == DOCKER_volume_list || req->type == DOCKER_volume_drop) {
+                docker_volumes_serve(b, req);
         } else if (req->type == DOCKER_box_stat) {
                 docker_measure_ask(b, req);
         } else {
@@ -351,6 +354,7 @@ int docker_main(int argc, char **argv)
         docker_sync_stop(&b);
         docker_tasks_abort(&b);
         docker_images_done(&b);
+        docker_volumes_done(&b);
         while (b.boxes)
                 docker_box_remove(&b, b.boxes);
         cay_loop_round(b.loop, 0);

@@ -76,7 +76,8 @@ struct docker_broker {
         struct docker_relays relays;
         size_t once_bytes; /* reserved by boxes without init */
         struct docker_images images;
-        struct cay_buf init; /* cay-init's bytes */
+        struct docker_volume_task *volume_tasks; /* owned */
+        struct cay_buf init;                     /* cay-init's bytes */
         char with_user[DOCKER_WITH_USER_MAX]
                       [DOCKER_IMAGE_ID]; /* images that have the sandbox's user; "": none */
         unsigned with_user_next;         /* the one that makes room */

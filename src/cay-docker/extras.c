@@ -244,10 +244,10 @@ int docker_network_put_create(const struct docker_plan *p, const struct docker_o
 /* Volumes */
 
 /* Names are made apart by a hash (FNV-1a) of whose they are; should two hashes meet, the labels tell. */
-static void name_volume(const struct docker_plan *p, unsigned i, const struct docker_options *o,
+void docker_volume_name(const struct docker_options *o, const char *owner, const char *name,
                         char ret[DOCKER_VOLUME_NAME])
 {
-        const char *const parts[] = { o->instance, p->owner };
+        const char *const parts[] = { o->instance, owner };
         uint64_t hash = 0xcbf29ce484222325ull;
 
         for (unsigned k = 0; k < CAY_COUNT(parts); k++)
@@ -256,8 +256,7 @@ static void name_volume(const struct docker_plan *p, unsigned i, const struct do
                         if (*c == '\0')
                                 break;
                 }
-        snprintf(ret, DOCKER_VOLUME_NAME, DOCKER_NAME_PREFIX "%016llx-%s", (unsigned long long)hash,
-                 p->volumes[i].name);
+        snprintf(ret, DOCKER_VOLUME_NAME, DOCKER_NAME_PREFIX "%016llx-%s", (unsigned long long)hash, name);
 }
 
 void docker_volumes_put(struct cay_json *j, const struct docker_plan *p, const struct docker_options *o)
@@ -265,7 +264,7 @@ void docker_volumes_put(struct cay_json *j, const struct docker_plan *p, const s
         char name[DOCKER_VOLUME_NAME];
 
         for (unsigned i = 0; i < p->volume_count; i++) {
-                name_volume(p, i, o, name);
+                docker_volume_name(o, p->owner, p->volumes[i].name, name);
                 cay_json_begin_object(j);
                 put_text(j, "Type", "volume");
                 put_text(j, "Source", name);
@@ -287,7 +286,7 @@ int docker_volume_put_create(const struct docker_plan *p, unsigned i, const stru
         struct cay_json json, *j = &json;
         char name[DOCKER_VOLUME_NAME];
 
-        name_volume(p, i, o, name);
+        docker_volume_name(o, p->owner, p->volumes[i].name, name);
         cay_json_init(j, out);
         cay_json_begin_object(j);
         put_text(j, "Name", name);
@@ -309,18 +308,26 @@ static bool says(const struct cay_json_value *object, const char *name, const ch
         return text && strcmp(text, want) == 0;
 }
 
-bool docker_volume_is_owners(const struct docker_plan *p, unsigned i, const struct docker_options *o,
-                             const struct cay_json_value *volume)
+bool docker_volume_is_ours(const struct docker_options *o, const char *owner, const char *name,
+                           const struct cay_json_value *volume)
 {
         const struct cay_json_value *labels = cay_json_value_find(volume, "Labels");
         const struct cay_json_value *options = cay_json_value_find(volume, "Options");
-        char name[DOCKER_VOLUME_NAME];
+        char own[DOCKER_VOLUME_NAME];
 
-        name_volume(p, i, o, name);
+        if (!owner[0] || !cay_id_is_valid(name))
+                return false;
+        docker_volume_name(o, owner, name, own);
         /* Options would be somebody else's idea of where it lies. */
-        return says(volume, "Name", name) && says(volume, "Driver", "local") &&
-               cay_json_value_count(options) == 0 && says(labels, "cay.volume", p->volumes[i].name) &&
-               says(labels, "cay.instance", o->instance) && says(labels, "cay.owner", p->owner);
+        return says(volume, "Name", own) && says(volume, "Driver", "local") &&
+               cay_json_value_count(options) == 0 && says(labels, "cay.volume", name) &&
+               says(labels, "cay.instance", o->instance) && says(labels, "cay.owner", owner);
+}
+
+bool docker_volume_is_owners(const struct docker_plan *p, unsigned i, const struct docker_options *o,
+                             const struct cay_json_value *volume)
+{
+        return docker_volume_is_ours(o, p->owner, p->volumes[i].name, volume);
 }
 
 unsigned docker_ports_read(const struct cay_json_value *container, const struct docker_plan *p,

@@ -34,6 +34,11 @@ int docker_network_put_create(const struct docker_plan *p, const struct docker_o
 int docker_volume_put_create(const struct docker_plan *p, unsigned i, const struct docker_options *o,
                              struct cay_buf *out);
 
+/* Docker's name of an owner's volume; and is what Docker tells about one that volume? */
+void docker_volume_name(const struct docker_options *o, const char *owner, const char *name,
+                        char ret[DOCKER_VOLUME_NAME]);
+bool docker_volume_is_ours(const struct docker_options *o, const char *owner, const char *name,
+                           const struct cay_json_value *volume);
 /* Is what Docker tells about a volume the plan's owner's? It may have been there before. */
 bool docker_volume_is_owners(const struct docker_plan *p, unsigned i, const struct docker_options *o,
                              const struct cay_json_value *volume);

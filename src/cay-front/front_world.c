@@ -104,6 +104,15 @@ static struct cay_engine *builder(const struct cay_front_engines *e)
         return NULL;
 }
 
+/* The engine that keeps volumes of owners. */
+static struct cay_engine *volume_keeper(const struct cay_front_engines *e)
+{
+        for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++)
+                if (e->rows[i].engine && e->rows[i].engine->ops->volumes)
+                        return e->rows[i].engine;
+        return NULL;
+}
+
 void cay_front_fill_world(struct front *f)
 {
         cay_config_url(&f->config, cay_listen_port(CAY_HAND_TCP), f->url);
@@ -128,6 +137,7 @@ void cay_front_fill_world(struct front *f)
                 .find_workspace = find_workspace,
                 .templates = &f->templates.use,
                 .builder = builder(&f->engines),
+                .volume_keeper = volume_keeper(&f->engines),
                 .ctx = f,
         };
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "foundation/base/job.h"
+#include "domain/model/volume.h"
 #include "domain/model/engine_caps.h"
 #include "domain/model/image.h"
 #include "domain/model/spec.h"
@@ -137,6 +138,13 @@ struct cay_engine_ops {
         void (*images)(struct cay_engine *e, struct cay_images *ret, struct cay_job *job);
         void (*image_remove)(struct cay_engine *e, const char *template_name, struct cay_image *ret,
                              struct cay_job *job);
+        /*
+         * Named volumes of owners, for engines with CAY_ENGINE_CAN_VOLUMES; both NULL: it does not list them. volumes: in the
+         * order of owner and name; owner "": of all. volume_remove: CAY_NOT_FOUND, or CAY_CONFLICT while a box has it.
+         */
+        void (*volumes)(struct cay_engine *e, const char *owner, struct cay_volumes *ret,
+                        struct cay_job *job);
+        void (*volume_remove)(struct cay_engine *e, const char *owner, const char *name, struct cay_job *job);
         /*
          * Can it be called at all (its helper lives)? 0, or -1 with the reason. Does not block. May be NULL:
          * unknown.

@@ -66,11 +66,12 @@ struct cay_op_world {
         struct cay_api_keys *keys;
         struct cay_vault *vault; /* of secrets for sandboxes; NULL: there is none */
         struct cay_logins *logins;
-        struct cay_budgets *budgets;     /* budget of memory for clients; NULL: not counted */
-        struct cay_templates *templates; /* domain/ops/template_use.h; NULL: only host */
-        struct cay_engine *builder;      /* builds templates' images; NULL: none */
-        const char *url;                 /* this daemon's address for people: "http://127.0.0.1:8888" */
-        struct cay_op_use *use;          /* NULL: not counted */
+        struct cay_budgets *budgets;      /* budget of memory for clients; NULL: not counted */
+        struct cay_templates *templates;  /* domain/ops/template_use.h; NULL: only host */
+        struct cay_engine *builder;       /* builds templates' images; NULL: none */
+        struct cay_engine *volume_keeper; /* keeps volumes of owners; NULL: none */
+        const char *url;                  /* this daemon's address for people: "http://127.0.0.1:8888" */
+        struct cay_op_use *use;           /* NULL: not counted */
         uint64_t started_wall_ms;
         const uint64_t *http_answers; /* by the first digit of the status: [2], [4]…; NULL: not counted */
         /* Makes a bearer token; fills ret (CAY_OP_TOKEN_MAX bytes). */

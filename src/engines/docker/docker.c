@@ -7,6 +7,7 @@
 
 #include "foundation/base/str.h"
 #include "engines/docker/docker_image.h"
+#include "engines/docker/docker_volume.h"
 #include "engines/engine_list.h"
 #include "engines/helper_client/linked.h"
 #include "links/helper/docker_message.h"
@@ -334,6 +335,19 @@ static void docker_remove_image(struct cay_engine *engine, const char *template_
                             ret, job);
 }
 
+static void docker_volumes(struct cay_engine *engine, const char *owner, struct cay_volumes *ret,
+                           struct cay_job *job)
+{
+        docker_volume_list(&engine_linked_of(engine)->link, engine_linked_of(engine)->loop, owner, ret, job);
+}
+
+static void docker_remove_volume(struct cay_engine *engine, const char *owner, const char *name,
+                                 struct cay_job *job)
+{
+        docker_volume_remove(&engine_linked_of(engine)->link, engine_linked_of(engine)->loop, owner, name,
+                             job);
+}
+
 static int docker_health(struct cay_engine *engine, struct cay_error *err)
 {
         if (engine_linked_health(engine, err) < 0)
@@ -366,6 +380,8 @@ const struct cay_engine_ops cay_engine_docker_ops = {
         .build_flow = docker_build_flow,
         .images = docker_images,
         .image_remove = docker_remove_image,
+        .volumes = docker_volumes,
+        .volume_remove = docker_remove_volume,
         .health = docker_health,
         .trace = engine_linked_trace,
 };

@@ -11,7 +11,7 @@
 
 #include "links/helper/helper_message.h"
 
-#define DOCKER_WIRE_VERSION 2u
+#define DOCKER_WIRE_VERSION 3u
 #define DOCKER_WIRE_MAGIC 0x63617964u
 #define DOCKER_BELOW 1024
 #define DOCKER_IMAGE 128
@@ -115,7 +115,26 @@ struct docker_request {
                         char name[DOCKER_WORD]; /* of the template; a front cannot say where its files are */
                         uint32_t flags;         /* enum docker_build_flags */
                 } image;
+                struct
+                { /* volume_list: those behind the row of after_owner and name; volume_drop: that one */
+                        char owner[DOCKER_WORD]; /* volume_list: "": of all owners */
+                        char after_owner[DOCKER_WORD];
+                        char name[CAY_NAME_MAX + 1];
+                } volume;
         };
+};
+
+#define DOCKER_VOLUME_ROWS 16u /* of one page */
+
+struct docker_volume_row {
+        char owner[DOCKER_WORD], name[CAY_NAME_MAX + 1];
+        int64_t created_s; /* 0: unknown */
+};
+
+struct docker_volume_page { /* in the order of owner and name */
+        uint32_t count;
+        uint32_t total; /* of this page and behind it */
+        struct docker_volume_row rows[DOCKER_VOLUME_ROWS];
 };
 
 struct docker_stats {
@@ -150,6 +169,7 @@ struct docker_answer {
                         int64_t built_s;
                         char step[HELPER_TEXT], error[HELPER_TEXT]; /* of the last build that failed */
                 } image;
+                struct docker_volume_page volumes; /* volume_list */
         };
 };
 

@@ -205,9 +205,53 @@ class Two(unittest.TestCase):
         for box in ids:
             d.must(200, "DELETE", f"/api/sandboxes/{box}")
         self.assertEqual(docker("network", "ls", "-q", "--filter", "label=cay.id"), "")
-        volumes = docker("volume", "ls", "-q", "--filter", "label=cay.volume").split()
-        self.assertEqual(len(volumes), 1)
-        docker("volume", "rm", *volumes)
+        self.assertEqual(len(docker("volume", "ls", "-q", "--filter", "label=cay.volume").split()), 1)
+        d.must(200, "DELETE", "/api/volumes/data")
+        self.assertEqual(docker("volume", "ls", "-q", "--filter", "label=cay.volume").split(), [])
+
+    def test_volumes(self):
+        """An owner's volumes are listed, counted and removed; nobody else's, and none that a sandbox has."""
+        d = self.d
+        other = d.make_token("--owner", "other")
+        admin = d.make_token("--owner", "boss", "--scope", "admin")
+        docker("volume", "create", "foreign")
+        docker("volume", "create", "--label", "cay.volume=fake", "--label", "cay.owner=default", "--label", "cay.instance=x", "fake")
+        wish = {"template": "online", "volumes": [f"v{i}:/data/{i}" for i in range(8)]}
+        boxes = [d.must(201, "POST", "/api/sandboxes", wish)["sandbox_id"]]
+        wish["volumes"] = [f"w{i}:/data/{i}" for i in range(8)]  # more than a page
+        boxes.append(d.must(201, "POST", "/api/sandboxes", wish)["sandbox_id"])
+        wish["volumes"] = ["v0:/data", "z:/z:ro"]
+        boxes.append(d.must(201, "POST", "/api/sandboxes", wish)["sandbox_id"])
+        theirs = d.must(201, "POST", "/api/sandboxes", {"template": "online", "volumes": ["v0:/data"]}, token=other)["sandbox_id"]
+        mine = d.must(200, "GET", "/api/volumes")
+        names = sorted([f"v{i}" for i in range(8)] + [f"w{i}" for i in range(8)] + ["z"])
+        self.assertEqual([v["name"] for v in mine["volumes"]], names)
+        self.assertEqual((mine["count"], mine["more"], {v["owner"] for v in mine["volumes"]}), (17, False, {"default"}))
+        self.assertEqual([v["sandboxes"] for v in mine["volumes"]], [2] + [1] * 16)
+        self.assertTrue(all(v["created_at"] for v in mine["volumes"]), mine)
+        self.assertEqual([(v["name"], v["owner"]) for v in d.must(200, "GET", "/api/volumes", token=other)["volumes"]], [("v0", "other")])
+        self.assertEqual(d.must(200, "GET", "/api/volumes", token=admin)["count"], 18)
+        self.assertEqual(d.must(200, "GET", "/api/volumes?owner=other", token=admin)["count"], 1)
+        d.must(403, "GET", "/api/volumes?owner=default", token=other)
+        # What a sandbox has stays, also of one that is stopped; what others have is not there.
+        d.must(200, "POST", f"/api/sandboxes/{boxes[1]}/stop")
+        for name, token, status, word in (("w3", True, 409, "destroy that first"), ("v1", other, 404, "no volume"), ("nil", True, 404, "no volume"),
+                                          ("fake", True, 404, "no volume"), ("foreign", True, 404, "no volume"), ("..", True, 400, ""),
+                                          ("v0", d.make_token("--scope", "read"), 403, "")):
+            a = d.ask("DELETE", f"/api/volumes/{name.replace('.', '%2e')}", token=token)
+            self.assertTrue(a.status == status and word in a.json["error"]["message"], (name, a))
+        for box in boxes:
+            d.must(200, "DELETE", f"/api/sandboxes/{box}")
+        d.must(200, "DELETE", "/api/volumes/v0")
+        d.must(404, "DELETE", "/api/volumes/v0")
+        self.assertEqual(d.must(200, "GET", "/api/volumes")["count"], 16)
+        self.assertEqual(d.must(200, "GET", "/api/volumes", token=other)["volumes"][0]["sandboxes"], 1)
+        d.must(200, "DELETE", f"/api/sandboxes/{theirs}", token=other)
+        d.must(200, "DELETE", "/api/volumes/v0?owner=other", token=admin)
+        for name in names[1:]:
+            d.must(200, "DELETE", f"/api/volumes/{name}")
+        self.assertEqual(sorted(docker("volume", "ls", "-q").split()), ["fake", "foreign"])
+        docker("volume", "rm", "fake", "foreign")
 
     def test_ports_that_the_daemon_answers(self):
         """18765 is the sandbox's MCP, at a port of the host where Cay itself listens: Docker hears nothing of it."""

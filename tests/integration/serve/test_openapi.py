@@ -20,7 +20,8 @@ import jsonschema  # noqa: E402
 from daemon import Daemon, wait_for  # noqa: E402
 
 STREAMS = {"file_watch"}  # answer with a stream alone
-WITH_DOCKER = {"template_build", "template_remove"}  # docker/test_images.py holds their answers against the document
+# docker/test_images.py holds answers of the first two against the document, docker/test_engines.py those of the others against their rows
+WITH_DOCKER = {"template_build", "template_remove", "volume_list", "volume_remove"}
 EVENTS = {"context_run", "sandbox_events", "event_list", "template_build", "code_run", "exec_run", "exec_attach", "file_watch", "containers_start",
           "containers_exec", "service_execute"}  # answer with events, if they are asked for
 METHODS = ("get", "post", "put", "delete", "patch")
@@ -210,6 +211,8 @@ def the_daemon(api):
     api.call("template_get", name="python")
     api.call("template_build", 409, {}, token="admin", name="python")
     api.call("template_remove", 422, token="admin", name="python")
+    api.call("volume_list", 422, token="admin")
+    api.call("volume_remove", 422, token="admin", name="data")
     for message in ("test this:\n```python\nprint(1)\n```", "explain this: `x = 1`", "good morning"):
         api.call("intent_detect", body={"message": message})
     api.call("config_get", token="admin")

@@ -21,6 +21,8 @@ export const OPERATIONS = {
   sandbox_stats: { method: "GET", path: "/api/sandboxes/{id}/stats", query: ["history"], body: null, answer: "json", once: false },
   sandbox_events: { method: "GET", path: "/api/sandboxes/{id}/events", query: ["after","before","kind","limit","newest_first","follow","new_only"], body: null, answer: "json", once: false },
   event_list: { method: "GET", path: "/api/events", query: ["after","before","kind","limit","newest_first","follow","new_only"], body: null, answer: "json", once: false },
+  volume_list: { method: "GET", path: "/api/volumes", query: ["owner"], body: null, answer: "json", once: false },
+  volume_remove: { method: "DELETE", path: "/api/volumes/{name}", query: [], body: "json", answer: "json", once: false },
   template_list: { method: "GET", path: "/api/templates", query: ["task"], body: null, answer: "json", once: false },
   template_get: { method: "GET", path: "/api/templates/{name}", query: [], body: null, answer: "json", once: false },
   template_build: { method: "POST", path: "/api/templates/{name}/build", query: [], body: "json", answer: "json", once: false },
@@ -115,6 +117,8 @@ export interface Operations {
   sandbox_stats: { args: t.SandboxStatsArgs; result: t.SandboxStatsResult };
   sandbox_events: { args: t.SandboxEventsArgs; result: t.SandboxEventsResult };
   event_list: { args: t.EventListArgs; result: t.EventListResult };
+  volume_list: { args: t.VolumeListArgs; result: t.VolumeListResult };
+  volume_remove: { args: t.VolumeRemoveArgs; result: t.VolumeRemoveResult };
   template_list: { args: t.TemplateListArgs; result: t.TemplateListResult };
   template_get: { args: t.TemplateGetArgs; result: t.TemplateGetResult };
   template_build: { args: t.TemplateBuildArgs; result: t.TemplateBuildResult };
@@ -267,6 +271,22 @@ export class Calls {
   /** What happened to all sandboxes that one may see, or what happens from now on. GET /api/events, scope read */
   eventList(args: t.EventListArgs = {}, options?: CallOptions): Promise<t.EventListResult> {
     return this.caller.call("event_list", args, undefined, options);
+  }
+
+  /**
+   * Lists named volumes, with how many sandboxes have each, running or stopped (docker). count says how many
+   * there are, more that some are left out. GET /api/volumes, scope read
+   */
+  volumeList(args: t.VolumeListArgs = {}, options?: CallOptions): Promise<t.VolumeListResult> {
+    return this.caller.call("volume_list", args, undefined, options);
+  }
+
+  /**
+   * Removes a named volume and what is in it; refused while a sandbox has it, running or stopped (docker).
+   * DELETE /api/volumes/{name}, scope exec
+   */
+  volumeRemove(args: t.VolumeRemoveArgs, options?: CallOptions): Promise<t.VolumeRemoveResult> {
+    return this.caller.call("volume_remove", args, undefined, options);
   }
 
   /** Lists the templates, and whether each works on this machine. GET /api/templates, scope read */

@@ -148,6 +148,13 @@ export interface Event {
   detail: Record<string, unknown> | null;
 }
 
+export interface NamedVolume {
+  name: string;
+  owner: string;
+  created_at: string | null;
+  sandboxes: number;
+}
+
 export interface Template {
   name: string;
   description: string;
@@ -1059,6 +1066,34 @@ export interface EventListArgs {
 /** Answer of event_list. */
 export interface EventListResult {
   events: Event[];
+}
+
+/** Arguments of volume_list. */
+export interface VolumeListArgs {
+  /** whose; for admins: default of a list is everybody's */
+  owner?: string;
+}
+
+/** Answer of volume_list. */
+export interface VolumeListResult {
+  volumes: NamedVolume[];
+  count: number;
+  more: boolean;
+}
+
+/** Arguments of volume_remove. */
+export interface VolumeRemoveArgs {
+  /** the volume */
+  name: string;
+  /** whose; for admins: default of a list is everybody's */
+  owner?: string | null;
+}
+
+/** Answer of volume_remove. */
+export interface VolumeRemoveResult {
+  name: string;
+  owner: string;
+  status: string;
 }
 
 /** Arguments of template_list. */

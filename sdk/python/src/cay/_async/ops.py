@@ -79,6 +79,8 @@ from .._generated.types import (
     TestResults,
     TokenMakeResult,
     VersionGetResult,
+    VolumeListResult,
+    VolumeRemoveResult,
     WhoamiResult,
 )
 from .._requests import Body
@@ -381,6 +383,21 @@ class AsyncOps:
             "follow": follow,
             "new_only": new_only,
         }))
+
+    async def volume_list(self, *, owner: Optional[str] = None) -> VolumeListResult:
+        """Lists named volumes, with how many sandboxes have each, running or stopped (docker). count says how many there are, more that some are left out
+
+        owner: whose; for admins: default of a list is everybody's
+        """
+        return cast(VolumeListResult, await self._call("volume_list", {"owner": owner}))
+
+    async def volume_remove(self, *, name: str, owner: Optional[str] = None) -> VolumeRemoveResult:
+        """Removes a named volume and what is in it; refused while a sandbox has it, running or stopped (docker)
+
+        name: the volume
+        owner: whose; for admins: default of a list is everybody's
+        """
+        return cast(VolumeRemoveResult, await self._call("volume_remove", {"name": name, "owner": owner}))
 
     async def template_list(self, *, task: Optional[str] = None) -> TemplateListResult:
         """Lists the templates, and whether each works on this machine

@@ -30,6 +30,8 @@ OPS: Dict[str, Op] = {
     "sandbox_stats": Op("sandbox_stats", "GET", "/api/sandboxes/{id}/stats", ('id',), ('history',), (), False, "read"),
     "sandbox_events": Op("sandbox_events", "GET", "/api/sandboxes/{id}/events", ('id',), ('after', 'before', 'kind', 'limit', 'newest_first', 'follow', 'new_only'), (), False, "read"),
     "event_list": Op("event_list", "GET", "/api/events", (), ('after', 'before', 'kind', 'limit', 'newest_first', 'follow', 'new_only'), (), False, "read"),
+    "volume_list": Op("volume_list", "GET", "/api/volumes", (), ('owner',), (), False, "read"),
+    "volume_remove": Op("volume_remove", "DELETE", "/api/volumes/{name}", ('name',), (), ('owner',), False, "exec"),
     "template_list": Op("template_list", "GET", "/api/templates", (), ('task',), (), False, "read"),
     "template_get": Op("template_get", "GET", "/api/templates/{name}", ('name',), (), (), False, "read"),
     "template_build": Op("template_build", "POST", "/api/templates/{name}/build", ('name',), (), ('anew', 'cancel', 'stream'), False, "admin"),

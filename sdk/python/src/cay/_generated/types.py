@@ -155,6 +155,13 @@ class Event(TypedDict):
     detail: Optional[Dict[str, Any]]
 
 
+class NamedVolume(TypedDict):
+    name: str
+    owner: str
+    created_at: Optional[str]
+    sandboxes: int
+
+
 class _TemplateAlways(TypedDict):
     name: str
     description: str
@@ -923,6 +930,18 @@ class SandboxEventsResult(TypedDict):
 
 class EventListResult(TypedDict):
     events: List[Event]
+
+
+class VolumeListResult(TypedDict):
+    volumes: List[NamedVolume]
+    count: int
+    more: bool
+
+
+class VolumeRemoveResult(TypedDict):
+    name: str
+    owner: str
+    status: str
 
 
 class TemplateListResult(TypedDict):

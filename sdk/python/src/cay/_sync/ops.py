@@ -79,6 +79,8 @@ from .._generated.types import (
     TestResults,
     TokenMakeResult,
     VersionGetResult,
+    VolumeListResult,
+    VolumeRemoveResult,
     WhoamiResult,
 )
 from .._requests import Body
@@ -381,6 +383,21 @@ class Ops:
             "follow": follow,
             "new_only": new_only,
         }))
+
+    def volume_list(self, *, owner: Optional[str] = None) -> VolumeListResult:
+        """Lists named volumes, with how many sandboxes have each, running or stopped (docker). count says how many there are, more that some are left out
+
+        owner: whose; for admins: default of a list is everybody's
+        """
+        return cast(VolumeListResult, self._call("volume_list", {"owner": owner}))
+
+    def volume_remove(self, *, name: str, owner: Optional[str] = None) -> VolumeRemoveResult:
+        """Removes a named volume and what is in it; refused while a sandbox has it, running or stopped (docker)
+
+        name: the volume
+        owner: whose; for admins: default of a list is everybody's
+        """
+        return cast(VolumeRemoveResult, self._call("volume_remove", {"name": name, "owner": owner}))
 
     def template_list(self, *, task: Optional[str] = None) -> TemplateListResult:
         """Lists the templates, and whether each works on this machine
