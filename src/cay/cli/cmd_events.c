@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `cay events`: the journal, and with --follow what comes after it: a stream that is resumed where it was cut
- * off.
+ * off. The log of a network is followed in the same way.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,7 +21,8 @@ struct follow {
         struct cay_verb_args *args;
         struct cay_client_conn conn;
         struct cay_buf line;
-        uint64_t last; /* number of the last event */
+        uint64_t last;   /* number of the last event */
+        bool is_network; /* entries of a network's log, which resume from a number, not after one */
         char after[24];
 };
 
@@ -40,6 +41,26 @@ static void print_event(struct follow *f, struct cay_json_view e)
                cay_cell_format(cay_json_view_find(e, "detail"), CAY_CELL_PAIRS, detail));
 }
 
+static void print_entry(struct follow *f, struct cay_json_view e)
+{
+        char at[CAY_CELL_MAX], kind[CAY_CELL_MAX], verdict[CAY_CELL_MAX], name[CAY_CELL_MAX],
+                address[CAY_CELL_MAX], port[CAY_CELL_MAX], why[CAY_CELL_MAX];
+
+        cay_json_view_u64(cay_json_view_find(e, "number"), &f->last);
+        if (f->args->json) {
+                printf("%.*s\n", (int)e.len, e.at);
+                return;
+        }
+        printf("%s  %-5s  %-7s  %s  %s  %s  %s\n",
+               cay_cell_format(cay_json_view_find(e, "at"), CAY_CELL_WHEN, at),
+               cay_cell_format(cay_json_view_find(e, "kind"), CAY_CELL_TEXT, kind),
+               cay_cell_format(cay_json_view_find(e, "verdict"), CAY_CELL_TEXT, verdict),
+               cay_cell_format(cay_json_view_find(e, "name"), CAY_CELL_TEXT, name),
+               cay_cell_format(cay_json_view_find(e, "address"), CAY_CELL_TEXT, address),
+               cay_cell_format(cay_json_view_find(e, "port"), CAY_CELL_NUMBER, port),
+               cay_cell_format(cay_json_view_find(e, "why"), CAY_CELL_TEXT, why));
+}
+
 static int take(struct follow *f, const char *bytes, size_t len, struct cay_error *err)
 {
         struct cay_json_view event;
@@ -53,7 +74,7 @@ static int take(struct follow *f, const char *bytes, size_t len, struct cay_erro
                 if (n > 0 && cay_json_view_open(cay_buf_data(&f->line), n, &event) < 0)
                         return cay_fail(err, CAY_INVALID, "the daemon sent a line that is not an event");
                 if (n > 0) /* a blank line is a keep-alive */
-                        print_event(f, event);
+                        (f->is_network ? print_entry : print_event)(f, event);
                 cay_buf_drop(&f->line, n + 1);
         }
         return cay_verb_flush(err);
@@ -91,14 +112,15 @@ static int follow(struct follow *f, struct cay_error *err)
                         return err->code != CAY_OK
                                        ? -1
                                        : cay_fail(err, CAY_UNAVAILABLE, "the daemon ended the stream");
-                snprintf(f->after, sizeof(f->after), "%" PRIu64, f->last);
-                if (f->last > 0 && cay_values_set(&f->args->values, "after", f->after, err) < 0)
+                snprintf(f->after, sizeof(f->after), "%" PRIu64, f->last + f->is_network);
+                if (f->last > 0 &&
+                    cay_values_set(&f->args->values, f->is_network ? "from" : "after", f->after, err) < 0)
                         return -1;
                 nanosleep(&pause, NULL);
         }
 }
 
-static int run_events(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err)
+int cay_verb_follow(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err)
 {
         cay_auto_free struct follow *f = NULL;
         int r;
@@ -110,6 +132,7 @@ static int run_events(struct cay_reach *reach, struct cay_verb_args *a, struct c
                 return cay_fail(err, CAY_INTERNAL, "no memory");
         f->reach = reach;
         f->args = a;
+        f->is_network = strcmp(a->verb->op, "network_log") == 0;
         cay_client_conn_init(&f->conn);
         cay_buf_init(&f->line, LINE_MAX_BYTES);
         r = follow(f, err);
@@ -120,5 +143,5 @@ static int run_events(struct cay_reach *reach, struct cay_verb_args *a, struct c
 
 int cay_cmd_events(int argc, char **argv)
 {
-        return cay_verb_main(argc, argv, run_events);
+        return cay_verb_main(argc, argv, cay_verb_follow);
 }

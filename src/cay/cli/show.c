@@ -136,6 +136,28 @@ static int show_ports(struct cay_json_view answer, FILE *out, struct cay_error *
         return 0;
 }
 
+/* Options in one line, then a template's part: rules are checked by the daemon, and made safe here all the same. */
+static int show_suggestion(struct cay_json_view answer, FILE *out, struct cay_error *err)
+{
+        struct cay_json_walk w = cay_json_view_walk(cay_json_view_find(answer, "allow"));
+        struct cay_json_view rule;
+        char text[CAY_CELL_MAX];
+        unsigned count = 0;
+
+        for (; cay_json_view_next(&w, NULL, &rule); count++)
+                fprintf(out, "%s--allow '%s'", count > 0 ? " " : "",
+                        cay_cell_format(rule, CAY_CELL_TEXT, text));
+        fprintf(out, "%s\n\nsecurity:\n  network:\n    allow:%s\n",
+                count > 0 ? "" : "# it connected to nothing that was allowed", count > 0 ? "" : " []");
+        w = cay_json_view_walk(cay_json_view_find(answer, "allow"));
+        while (cay_json_view_next(&w, NULL, &rule))
+                fprintf(out, "      - \"%s\"\n", cay_cell_format(rule, CAY_CELL_TEXT, text));
+        w = cay_json_view_walk(cay_json_view_find(answer, "refused"));
+        while (cay_json_view_next(&w, NULL, &rule))
+                fprintf(out, "    # refused: %s\n", cay_cell_format(rule, CAY_CELL_TEXT, text));
+        return 0;
+}
+
 static int show_cleanup(struct cay_json_view answer, FILE *out, struct cay_error *err)
 {
         struct cay_json_walk w = cay_json_view_walk(cay_json_view_find(answer, "sandboxes"));
@@ -253,6 +275,8 @@ int cay_show(enum cay_show how, struct cay_json_view answer, FILE *out, struct c
                 return show_events(answer, out, err);
         case CAY_SHOW_PORTS:
                 return show_ports(answer, out, err);
+        case CAY_SHOW_SUGGESTION:
+                return show_suggestion(answer, out, err);
         case CAY_SHOW_CLEANUP:
                 return show_cleanup(answer, out, err);
         case CAY_SHOW_TEMPLATES:

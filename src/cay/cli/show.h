@@ -19,6 +19,7 @@ enum cay_show {
         CAY_SHOW_EVENTS,
         CAY_SHOW_PORTS,
         CAY_SHOW_CLEANUP,
+        CAY_SHOW_SUGGESTION,
         CAY_SHOW_TEMPLATES, /* a list, or one */
 };
 

@@ -476,7 +476,7 @@ int cay_verb_run(int argc, char **argv)
         if (argc >= 2 && (size_t)snprintf(name, sizeof(name), "%s %s", argv[0], argv[1]) < sizeof(name) &&
             cay_verb_find(name) != NULL) {
                 argv[1] = name;
-                return cay_verb_main(argc - 1, argv + 1, cay_verb_call);
+                return cay_verb_main(argc - 1, argv + 1, cay_verb_follow);
         }
         return cay_verb_main(argc, argv, cay_verb_call);
 }

@@ -102,6 +102,8 @@ int cay_verb_main(int argc, char **argv,
 int cay_verb_run(int argc, char **argv);
 /* Calls and prints what the row says; as `run` above. */
 int cay_verb_call(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err);
+/* The same; with --follow as a stream, until it is ended (cmd_events.c). */
+int cay_verb_follow(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err);
 int cay_verb_print(const struct cay_verb_args *a, struct cay_json_view answer, struct cay_error *err);
 /* As cay_reach_complain; a field that the daemon names is shown by its name on the command line. */
 int cay_verb_complain(const struct cay_verb_args *a, const struct cay_reach *r, const struct cay_error *err);

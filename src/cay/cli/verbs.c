@@ -240,6 +240,13 @@ const struct cay_verb cay_verbs[] = {
           .about = "Lists the ports that servers in a sandbox listen on. The daemon forwards requests at\n"
                    "/api/sandboxes/SANDBOX/ports/PORT/ to them.",
           .show = CAY_SHOW_PORTS },
+        { .name = "network suggest",
+          .op = "network_suggest",
+          .words = "id",
+          .about =
+                  "Prints the rules that would allow what a running sandbox connected to, as options and as\n"
+                  "a template has them. Meant for the network learn.",
+          .show = CAY_SHOW_SUGGESTION },
         { .name = "template",
           .op = "template_get",
           .other_op = "template_list",

@@ -130,6 +130,11 @@ static void put_daemon(struct cay_json *j, const struct cay_metrics *m)
         cay_op_key_bool(j, "engine_up", m->health.engine_up);
         cay_op_key_u64(j, "adoptions", m->health.adoptions);
         cay_op_key_u64(j, "relinks", m->health.relinks);
+        cay_op_key_u64(j, "network_allowed", m->health.network.allowed);
+        cay_op_key_u64(j, "network_refused", m->health.network.refused);
+        cay_op_key_u64(j, "network_failed", m->health.network.failed);
+        cay_op_key_u64(j, "network_up_bytes", m->health.network.up_bytes);
+        cay_op_key_u64(j, "network_down_bytes", m->health.network.down_bytes);
         cay_op_key_u64(j, "store_bytes", m->health.store.file_bytes);
         cay_op_key_u64(j, "store_queued", m->health.store.queued);
         cay_op_key_time(j, "started_at", m->started_wall_ms);
@@ -271,6 +276,16 @@ static void say_daemon(struct text *t, const struct cay_metrics *m)
                     m->http_answers[i + 2]);
         say_one(t, "cay_adoptions_total", "counter", "Sandboxes taken over from an earlier process.",
                 m->health.adoptions);
+        say_one(t, "cay_network_allowed_total", "counter", "Connections of sandboxes that were allowed.",
+                m->health.network.allowed);
+        say_one(t, "cay_network_refused_total", "counter",
+                "Connections and lookups of sandboxes that were refused.", m->health.network.refused);
+        say_one(t, "cay_network_failed_total", "counter",
+                "Connections of sandboxes that were allowed and failed.", m->health.network.failed);
+        say_one(t, "cay_network_sent_bytes_total", "counter", "Bytes sent over connections that have ended.",
+                m->health.network.up_bytes);
+        say_one(t, "cay_network_received_bytes_total", "counter",
+                "Bytes received over connections that have ended.", m->health.network.down_bytes);
         say_one(t, "cay_relinks_total", "counter", "Links to sandboxes that were made anew.",
                 m->health.relinks);
         say_one(t, "cay_store_bytes", "gauge", "Size of the database.", m->health.store.file_bytes);

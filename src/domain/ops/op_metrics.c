@@ -173,7 +173,9 @@ RESULT(result_metric_hour, NULL, OBJECT("create", result_metric_recent),
        OBJECT("exec_start", result_metric_recent), OBJECT("exec_run", result_metric_recent));
 RESULT(result_metric_pool, NULL, NUMBER("ready"));
 RESULT(result_metric_daemon, NULL, BOOL("engine_up"), NUMBER("adoptions"), NUMBER("relinks"),
-       NUMBER("store_bytes"), NUMBER("store_queued"), TIME("started_at"));
+       NUMBER("network_allowed"), NUMBER("network_refused"), NUMBER("network_failed"),
+       NUMBER("network_up_bytes"), NUMBER("network_down_bytes"), NUMBER("store_bytes"),
+       NUMBER("store_queued"), TIME("started_at"));
 RESULT(result_metrics, "Metrics", TEXT("covers"), OBJECT("sandboxes", cay_result_metric_sandboxes),
        OBJECT("creations", result_metric_creations), OBJECT("execs", result_metric_execs),
        OBJECT("last_hour", result_metric_hour), OBJECT("resources", cay_result_metric_used),

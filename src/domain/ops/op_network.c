@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "domain/ops/network_follow.h"
 #include "domain/ops/network_use.h"
 #include "domain/ops/network_view.h"
 #include "domain/ops/op.h"
@@ -60,6 +61,7 @@ const struct cay_op cay_op_network_presets = {
 struct network_args {
         const char *id;
         uint64_t from, max;
+        bool follow;
 };
 
 #define SANDBOX                                                                                              \
@@ -76,6 +78,8 @@ static const struct cay_field log_fields[] = {
           "the first number to list; default: the last ones" },
         { "limit", CAY_FIELD_U64, offsetof(struct network_args, max), 0, "at most this many; default 100",
           .min = 1, .max = CAY_NETWORK_LOG_MAX },
+        { "follow", CAY_FIELD_BOOL, offsetof(struct network_args, follow), 0,
+          "a stream: the last ones, then new ones as they come" },
         {},
 };
 
@@ -153,9 +157,8 @@ void cay_op_network_answer(struct cay_op_call *c)
                 cay_service_network_stats(c->world->service, &viewer, a->id, &s->service);
 }
 
-static void put_entry(struct cay_json *j, const struct cay_network_entry *e)
+void cay_op_put_network_entry(struct cay_json *j, const struct cay_network_entry *e)
 {
-        cay_json_begin_object(j);
         cay_op_key_u64(j, "number", e->number);
         cay_op_key_time(j, "at", e->wall_ms);
         cay_op_key_text(j, "kind", e->kind);
@@ -169,6 +172,12 @@ static void put_entry(struct cay_json *j, const struct cay_network_entry *e)
         cay_op_key_u64(j, "up_bytes", e->up_bytes);
         cay_op_key_u64(j, "down_bytes", e->down_bytes);
         cay_op_key_u64(j, "duration_ms", e->duration_ms);
+}
+
+static void put_entry(struct cay_json *j, const struct cay_network_entry *e)
+{
+        cay_json_begin_object(j);
+        cay_op_put_network_entry(j, e);
         cay_json_end_object(j);
 }
 
@@ -196,8 +205,13 @@ static void run_log(struct cay_op_call *c)
 {
         const struct network_args *a = c->args;
         struct cay_viewer viewer = cay_op_viewer(c);
-        struct network *s = begin(c, on_log);
+        struct network *s;
 
+        if (a->follow) {
+                cay_op_network_follow(c, a->id, a->from);
+                return;
+        }
+        s = begin(c, on_log);
         if (!s)
                 return;
         s->service.log.from = a->from;
@@ -235,15 +249,18 @@ const struct cay_op cay_op_network_log = {
         .route = "GET /api/sandboxes/{id}/network/log",
         .doc = "What a running sandbox looked up and connected to, and what was refused; the newest is last",
         .scope = CAY_SCOPE_READ,
+        .flags = CAY_OP_STREAM,
         .fields = log_fields,
         .args_size = sizeof(struct network_args),
         .result = &result_log,
-        .tool = CAY_TOOL("Network log", "What a sandbox looked up and connected to; why it was refused."),
+        .tool = CAY_TOOL("Network log", "What a sandbox looked up and connected to; why it was refused.",
+                         .params = CAY_TOOL_PARAMS({ "from", "from", NULL }, { "limit", "limit", NULL })),
         .verb = CAY_OP_VERB(
                 "network log", "id",
                 "Lists what a running sandbox looked up and connected to, and what was refused; the\n"
-                "newest is last.",
+                "newest is last. With --follow prints new ones as they come.",
                 "entries: NR=number AT=at KIND=kind VERDICT=verdict NAME=name ADDRESS=address PORT=port "
-                "SENT=up_bytes/size RECEIVED=down_bytes/size WHY=why"),
+                "SENT=up_bytes/size RECEIVED=down_bytes/size WHY=why",
+                .letters = "follow:f"),
         .run = run_log,
 };

@@ -15,7 +15,8 @@ struct cay_op_verb {
          * "AGE=started_at/age" says it (an enum cay_cell of cay/cli/table.h). NULL: every member that is no object, by its name.
          */
         const char *shows;
-        const char *flat; /* an object whose members are options by themselves; NULL: none */
+        const char *flat;    /* an object whose members are options by themselves; NULL: none */
+        const char *letters; /* "follow:f": short options; NULL: none */
 };
 
 /* For a row: .verb = CAY_OP_VERB("network log", "id"). */

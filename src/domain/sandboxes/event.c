@@ -65,18 +65,18 @@ void cay_event_put_daemon(struct cay_async *e, struct cay_store_batch *b, enum c
         va_end(more);
 }
 
-static bool concerns(const struct cay_event_watch *w, const char *owner, const char *sandbox)
+static bool concerns(const struct cay_event_watch *w, const char *owner, const char *sandbox, bool of_network)
 {
-        return (w->sees_all || strcmp(w->owner, owner) == 0) &&
+        return w->of_network == of_network && (w->sees_all || strcmp(w->owner, owner) == 0) &&
                (w->sandbox[0] == '\0' || strcmp(w->sandbox, sandbox) == 0);
 }
 
-void cay_event_tell(struct cay_service *s, const char *owner, const char *sandbox)
+static void tell(struct cay_service *s, const char *owner, const char *sandbox, bool of_network)
 {
         struct cay_event_watch *w;
 
         for (w = s->event_watches; w != NULL; w = w->next)
-                w->due = concerns(w, owner, sandbox);
+                w->due = concerns(w, owner, sandbox, of_network);
         do { /* a watcher may remove itself and others meanwhile */
                 for (w = s->event_watches; w != NULL && !w->due; w = w->next)
                         ;
@@ -85,6 +85,23 @@ void cay_event_tell(struct cay_service *s, const char *owner, const char *sandbo
                         w->on_event(w);
                 }
         } while (w != NULL);
+}
+
+void cay_event_tell(struct cay_service *s, const char *owner, const char *sandbox)
+{
+        tell(s, owner, sandbox, false);
+}
+
+void cay_event_tell_network(struct cay_service *s, const char *owner, const char *sandbox)
+{
+        tell(s, owner, sandbox, true);
+}
+
+void cay_service_watch_network(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                               struct cay_event_watch *w)
+{
+        cay_service_watch_events(s, v, sandbox, w);
+        w->of_network = true;
 }
 
 void cay_service_watch_events(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,

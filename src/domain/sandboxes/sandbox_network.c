@@ -105,8 +105,13 @@ struct cay_async *cay_sandbox_connect_take(struct cay_sandbox *sb, int fd,
 
 void cay_network_drop(struct cay_service *s, const char *id)
 {
-        if (s->env.network != NULL)
-                s->env.network->ops->drop(s->env.network, id);
+        const struct cay_sandbox *sb = cay_table_find(s, id);
+
+        if (s->env.network == NULL)
+                return;
+        s->env.network->ops->drop(s->env.network, id);
+        if (sb != NULL)
+                cay_event_tell_network(s, sb->owner, sb->id);
 }
 
 static void on_again(struct cay_timer *t)
@@ -163,16 +168,27 @@ void cay_network_tend(struct cay_service *s)
                         tend_one(s->sorted[i]);
 }
 
+static void count(struct cay_network_totals *t, const struct cay_network_entry *e)
+{
+        t->allowed += e->port > 0 && strcmp(e->verdict, "allowed") == 0;
+        t->refused += strcmp(e->verdict, "refused") == 0;
+        t->failed += strcmp(e->verdict, "failed") == 0;
+        t->up_bytes += e->connection > 0 ? e->up_bytes : 0;
+        t->down_bytes += e->connection > 0 ? e->down_bytes : 0;
+}
+
 static void on_entry(void *ctx, const char *id, const struct cay_network_entry *entry)
 {
         struct cay_service *s = ctx;
         struct cay_sandbox *sb = cay_table_find(s, id);
 
+        count(&s->network_totals, entry);
         if (sb == NULL)
                 return;
         for (struct cay_exec *x = sb->execs; x != NULL; x = x->next)
                 if (cay_exec_is_alive(x) || cay_exec_phase_end(x->phase) == CAY_EXEC_END_KNOWN)
                         cay_exec_note_network(x, entry);
+        cay_event_tell_network(s, sb->owner, sb->id); /* the last: who is told may do anything */
 }
 
 static void on_broker_ready(void *ctx)

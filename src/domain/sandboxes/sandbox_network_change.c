@@ -160,7 +160,7 @@ static void drop(struct cay_sandbox *sb, struct cay_async *e)
         struct cay_async *next = go_on(e, on_dropped);
 
         next->local = true;
-        n->ops->drop(n, sb->id);
+        cay_network_drop(sb->service, sb->id);
         n->ops->stats(n, sb->id, &next->network_stats, cay_async_engine(next, CAY_SERVICE_ENGINE_MS));
 }
 

@@ -203,6 +203,7 @@ void cay_service_figures(struct cay_service *s, const struct cay_viewer *v, stru
         ret->relinks = s->relinks;
         ret->files_unclaimed = s->left_count;
         ret->store = store;
+        ret->network = s->network_totals;
 }
 
 void cay_service_health(struct cay_service *s, struct cay_service_health *ret)

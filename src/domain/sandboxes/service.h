@@ -413,11 +413,14 @@ struct cay_event_watch {
         struct cay_service *service;
         char owner[CAY_NAME_MAX + 1];
         char sandbox[CAY_NAME_MAX + 1];
-        bool sees_all, due;
+        bool sees_all, due, of_network;
 };
 
 void cay_service_watch_events(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                               struct cay_event_watch *w);
+/* The same, told of new entries in the log of one sandbox's network instead. */
+void cay_service_watch_network(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                               struct cay_event_watch *w);
 void cay_service_unwatch_events(struct cay_event_watch *w); /* fine when it does not watch */
 unsigned cay_service_event_watches(const struct cay_service *s, const char *owner); /* how many are theirs */
 
@@ -447,6 +450,11 @@ int cay_service_engine_choose(struct cay_service *s, const char *name, struct ca
                               struct cay_error *err);
 
 /* Health, without asking anything; counts only sandboxes that the viewer may see. */
+struct cay_network_totals {                /* of all sandboxes, since this process started */
+        uint64_t allowed, refused, failed; /* connections; refused and failed: look-ups, too */
+        uint64_t up_bytes, down_bytes;     /* of connections that have ended */
+};
+
 struct cay_service_health {
         bool ready;           /* adoption is through */
         bool engine_up;       /* the default engine answered the last request */
@@ -464,8 +472,9 @@ struct cay_service_health {
         uint64_t adoptions, relinks; /* 0 for viewers who do not see all */
         bool store_damaged;          /* likewise, until a restart */
         bool store_full; /* nothing can be stored now: shown to everybody, to avoid useless requests */
-        unsigned files_unclaimed;      /* the same: files without a record */
-        struct cay_store_health store; /* the same */
+        unsigned files_unclaimed;          /* the same: files without a record */
+        struct cay_store_health store;     /* the same */
+        struct cay_network_totals network; /* the same */
 };
 
 void cay_service_figures(struct cay_service *s, const struct cay_viewer *v, struct cay_service_health *ret);

@@ -316,6 +316,7 @@ struct cay_service {
         unsigned adopting;   /* pending operations of the start */
         uint64_t adoptions, relinks;
         struct cay_meters meters;
+        struct cay_network_totals network_totals;
 };
 
 /* service.c */
@@ -374,6 +375,8 @@ void cay_event_put(struct cay_async *e, struct cay_store_batch *b, const struct 
 void cay_event_put_daemon(struct cay_async *e, struct cay_store_batch *b, enum cay_event_kind kind,
                           ... /* name, value; NULL */);
 void cay_event_tell(struct cay_service *s, const char *owner, const char *sandbox);
+/* Entries were written to the log of its network, or it has none any more. */
+void cay_event_tell_network(struct cay_service *s, const char *owner, const char *sandbox);
 void cay_event_drop_all(struct cay_service *s);
 
 /* record.c */

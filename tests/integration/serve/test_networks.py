@@ -4,6 +4,7 @@
 listen on an address of this test's own network namespace; nothing leaves it. test_networks.py [NAME…] runs some of them."""
 import ctypes
 import http.server
+import json
 import os
 import shutil
 import signal
@@ -350,6 +351,37 @@ def they_outlive_what_dies(port):
     assert not is_alive(net)
 
 
+def the_log_is_followed(port):
+    other = serve()
+    with Daemon() as d:
+        token = admin(d)
+        box = make(d, network="learn", allow=[f"{HOST}:{port}"])
+        answer, connection = d.begin("GET", f"/api/sandboxes/{box}/network/log?follow=true", token=token)
+        assert answer.status == 200, answer.read()
+        lines = (json.loads(line) for line in answer if line.strip())
+        assert fetch(d, box, port) == "from the host" and fetch(d, box, other) != "from the host"
+        seen = []
+        for entry in lines:
+            seen.append(entry)
+            told = [(e["verdict"], e["address"], e["port"]) for e in seen]
+            if ("allowed", HOST, port) in told and ("refused", HOST, other) in told:
+                break
+        assert [e["number"] for e in seen] == list(range(1, len(seen) + 1)), seen
+        # The rules that were needed.
+        got = d.must(200, "GET", f"/api/sandboxes/{box}/network/suggest", token=token)
+        assert got["allow"] == [f"{HOST}:{port}"] and got["refused"] == [f"{HOST}:{other}"], got
+        assert got["flags"] == f"--allow '{HOST}:{port}'" and f'- "{HOST}:{port}"' in got["yaml"], got
+        again = make(d, allow=got["allow"])
+        assert fetch(d, again, port) == "from the host"
+        totals = d.must(200, "GET", "/api/metrics", token=token)["daemon"]
+        assert totals["network_allowed"] >= 2 and totals["network_refused"] >= 1, totals
+        # The stream ends with the sandbox's network.
+        d.must(200, "DELETE", f"/api/sandboxes/{box}", token=token)
+        list(lines)
+        connection.close()
+        d.must(200, "DELETE", f"/api/sandboxes/{again}", token=token)
+
+
 def sockets_of(pid):
     return sum(os.readlink(f"/proc/{pid}/fd/{n}").startswith("socket:") for n in os.listdir(f"/proc/{pid}/fd"))
 
@@ -375,9 +407,16 @@ def the_command_line_has_it(port):
         assert got.returncode == 2 and "--remove-allow: 'b.example' is none of its rules" in got.stderr, got
         got = cay("network log", box)
         assert got.returncode == 0 and "allowed" in got.stdout and HOST in got.stdout, got
+        got = cay("network suggest", box)
+        assert got.returncode == 0 and got.stdout.startswith(f"--allow '{HOST}:{port}'\n"), got
+        f = subprocess.Popen([CAY, "network", "log", "-f", "--data", os.path.join(d.folder, "data"), box], env=env, stdout=subprocess.PIPE, text=True)
+        assert HOST in f.stdout.readline()
+        f.terminate()
+        f.wait(120)
+        f.stdout.close()
 
 
-TESTS = [rules_hold, rules_change, limits_hold, commands_say_what_was_blocked, mistakes_are_told, templates_bound_requests, they_outlive_what_dies, the_command_line_has_it]
+TESTS = [rules_hold, the_log_is_followed, rules_change, limits_hold, commands_say_what_was_blocked, mistakes_are_told, templates_bound_requests, they_outlive_what_dies, the_command_line_has_it]
 
 if __name__ == "__main__":
     if not shutil.which("python3", path="/usr/bin:/bin"):

@@ -22,7 +22,7 @@ from daemon import Daemon, wait_for  # noqa: E402
 STREAMS = {"file_watch"}  # answer with a stream alone
 # docker/test_images.py holds answers of the first two against the document, docker/test_engines.py those of the others against their rows
 WITH_DOCKER = {"template_build", "template_remove", "volume_list", "volume_remove"}
-EVENTS = {"context_run", "sandbox_events", "event_list", "template_build", "code_run", "exec_run", "exec_attach", "file_watch", "containers_start",
+EVENTS = {"context_run", "network_log", "sandbox_events", "event_list", "template_build", "code_run", "exec_run", "exec_attach", "file_watch", "containers_start",
           "containers_exec", "service_execute"}  # answer with events, if they are asked for
 METHODS = ("get", "post", "put", "delete", "patch")
 
@@ -175,6 +175,7 @@ def networks(api):
     net = api.call("network_get", id=box, token="admin")
     assert net["allow"] == ["a.example"] and net["deny"] == ["*.a.example"] and net["queries"] > 0, net
     assert {e["verdict"] for e in api.call("network_log", id=box, token="admin")["entries"]} == {"allowed", "refused"}
+    api.call("network_suggest", id=box, token="admin")
     net = api.call("network_update", id=box, body={"allow": ["c.example"]}, token="admin")
     assert net["allow"] == ["c.example"], net
     api.call("sandbox_destroy", id=box, token="admin")

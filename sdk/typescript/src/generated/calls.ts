@@ -69,7 +69,8 @@ export const OPERATIONS = {
   engine_list: { method: "GET", path: "/api/engines", query: [], body: null, answer: "json", once: false },
   network_get: { method: "GET", path: "/api/sandboxes/{id}/network", query: [], body: null, answer: "json", once: false },
   network_update: { method: "PATCH", path: "/api/sandboxes/{id}/network", query: [], body: "json", answer: "json", once: false },
-  network_log: { method: "GET", path: "/api/sandboxes/{id}/network/log", query: ["from","limit"], body: null, answer: "json", once: false },
+  network_log: { method: "GET", path: "/api/sandboxes/{id}/network/log", query: ["from","limit","follow"], body: null, answer: "json", once: false },
+  network_suggest: { method: "GET", path: "/api/sandboxes/{id}/network/suggest", query: [], body: null, answer: "json", once: false },
   network_presets: { method: "GET", path: "/api/network/presets", query: [], body: null, answer: "json", once: false },
   secret_set: { method: "POST", path: "/api/secrets", query: [], body: "json", answer: "json", once: false },
   secret_list: { method: "GET", path: "/api/secrets", query: [], body: null, answer: "json", once: false },
@@ -166,6 +167,7 @@ export interface Operations {
   network_get: { args: t.NetworkGetArgs; result: t.Network };
   network_update: { args: t.NetworkUpdateArgs; result: t.Network };
   network_log: { args: t.NetworkLogArgs; result: t.NetworkLogResult };
+  network_suggest: { args: t.NetworkSuggestArgs; result: t.NetworkSuggestion };
   network_presets: { args: t.NetworkPresetsArgs; result: t.NetworkPresetsResult };
   secret_set: { args: t.SecretSetArgs; result: t.Secret };
   secret_list: { args: t.SecretListArgs; result: t.SecretListResult };
@@ -607,6 +609,15 @@ export class Calls {
    */
   networkLog(args: t.NetworkLogArgs, options?: CallOptions): Promise<t.NetworkLogResult> {
     return this.caller.call("network_log", args, undefined, options);
+  }
+
+  /**
+   * The rules that would allow what a running sandbox connected to, from the last 500 entries of its log: as
+   * rules, as options of cay, and as a template has them; what was refused apart. GET
+   * /api/sandboxes/{id}/network/suggest, scope read
+   */
+  networkSuggest(args: t.NetworkSuggestArgs, options?: CallOptions): Promise<t.NetworkSuggestion> {
+    return this.caller.call("network_suggest", args, undefined, options);
   }
 
   /**

@@ -516,6 +516,11 @@ export interface Metrics {
     engine_up: boolean;
     adoptions: number;
     relinks: number;
+    network_allowed: number;
+    network_refused: number;
+    network_failed: number;
+    network_up_bytes: number;
+    network_down_bytes: number;
     store_bytes: number;
     store_queued: number;
     started_at: string | null;
@@ -591,6 +596,13 @@ export interface NetworkEntry {
   up_bytes: number;
   down_bytes: number;
   duration_ms: number;
+}
+
+export interface NetworkSuggestion {
+  allow: string[];
+  refused: string[];
+  flags: string;
+  yaml: string;
 }
 
 export interface NetworkPreset {
@@ -1980,11 +1992,19 @@ export interface NetworkLogArgs {
   from?: number;
   /** at most this many; default 100 */
   limit?: number;
+  /** a stream: the last ones, then new ones as they come */
+  follow?: boolean;
 }
 
 /** Answer of network_log. */
 export interface NetworkLogResult {
   entries: NetworkEntry[];
+}
+
+/** Arguments of network_suggest. */
+export interface NetworkSuggestArgs {
+  /** the sandbox */
+  id: string;
 }
 
 /** Arguments of network_presets. */

@@ -49,6 +49,7 @@ from .._generated.types import (
     Network,
     NetworkLogResult,
     NetworkPresetsResult,
+    NetworkSuggestion,
     NetworkUpdateLimits,
     PortLinkResult,
     PortListResult,
@@ -1121,14 +1122,29 @@ class AsyncOps:
             "limits": limits,
         }))
 
-    async def network_log(self, *, id: str, from_: Optional[int] = None, limit: Optional[int] = None) -> NetworkLogResult:
+    async def network_log(
+        self,
+        *,
+        id: str,
+        from_: Optional[int] = None,
+        limit: Optional[int] = None,
+        follow: Optional[bool] = None,
+    ) -> NetworkLogResult:
         """What a running sandbox looked up and connected to, and what was refused; the newest is last
 
         id: the sandbox
         from_: the first number to list; default: the last ones
         limit: at most this many; default 100
+        follow: a stream: the last ones, then new ones as they come
         """
-        return cast(NetworkLogResult, await self._call("network_log", {"id": id, "from": from_, "limit": limit}))
+        return cast(NetworkLogResult, await self._call("network_log", {"id": id, "from": from_, "limit": limit, "follow": follow}))
+
+    async def network_suggest(self, *, id: str) -> NetworkSuggestion:
+        """The rules that would allow what a running sandbox connected to, from the last 500 entries of its log: as rules, as options of cay, and as a template has them; what was refused apart
+
+        id: the sandbox
+        """
+        return cast(NetworkSuggestion, await self._call("network_suggest", {"id": id}))
 
     async def network_presets(self) -> NetworkPresetsResult:
         """Lists the presets that network rules may name (preset:python), and the hosts and ports of each"""

@@ -554,6 +554,11 @@ class MetricsDaemon(TypedDict):
     engine_up: bool
     adoptions: int
     relinks: int
+    network_allowed: int
+    network_refused: int
+    network_failed: int
+    network_up_bytes: int
+    network_down_bytes: int
     store_bytes: int
     store_queued: int
     started_at: Optional[str]
@@ -650,6 +655,13 @@ class NetworkEntry(TypedDict):
     up_bytes: int
     down_bytes: int
     duration_ms: int
+
+
+class NetworkSuggestion(TypedDict):
+    allow: List[str]
+    refused: List[str]
+    flags: str
+    yaml: str
 
 
 class NetworkPreset(TypedDict):
