@@ -26,8 +26,9 @@
 
 enum form { PLAIN, STDIO, LOCAL, TOML };
 
+/* Texts stand in the row itself: the loader has no pointers to relocate (cay/cli/verb.h). */
 struct client {
-        const char *name, *home_file, *project_file, *group;
+        char name[16], home_file[48], project_file[24], group[16];
         enum form form;
 };
 

@@ -280,7 +280,7 @@ class Two(unittest.TestCase):
                                    ({"template": "online", "ports": ["80:80"]}, 400, "1024"),
                                    ({"template": "online", "volumes": ["data:/proc"]}, 400, "/proc")):
             self.assertIn(word, d.must(code, "POST", "/api/sandboxes", fields)["error"]["message"], fields)
-        self.assertIn("administrators", d.must(403, "POST", "/api/sandboxes", {"network": "bridge"})["error"]["message"])
+        self.assertIn("administrator", d.must(403, "POST", "/api/sandboxes", {"network": "bridge"})["error"]["message"])
 
     def test_front_and_helper_killed(self):
         boxes, runs = self.both()

@@ -101,7 +101,7 @@ def input_is_applied_once(d):
     assert d.must(200, "POST", url + "?offset=2", b"c" + big) == {"bytes": 1 + len(big), "offset": 3 + len(big)}
     assert d.must(200, "POST", url + "?offset=3", big) == {"bytes": len(big), "offset": 3 + len(big)}
     a = d.ask("POST", url + f"?offset={len(big) + 4}", b"x")
-    assert a.status == 409 and f"has {len(big) + 3} bytes" in a.json["error"]["message"], a
+    assert a.status == 409 and f"has received {len(big) + 3} bytes" in a.json["error"]["message"], a
     for _ in range(2):
         assert d.must(200, "POST", url + f"?offset={len(big) + 3}&eof=true", b"!") == {"bytes": 1, "offset": len(big) + 4}
     a = d.ask("POST", url + f"?offset={len(big) + 4}", b"more")

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon import CAY, Daemon, wait_for  # noqa: E402
@@ -108,20 +107,20 @@ def test_bash(d, box):
 
 
 def test_interrupt(d, box):
+    on = {"python": "print('on')\n", "javascript": "console.log('on');", "bash": "echo on\n"}
     for context, code in (("python", "import time\ntime.sleep(600)"), ("python", "while True: pass"), ("javascript", "for (;;) {}"),
                           ("javascript", "await new Promise(() => setTimeout(() => {}, 600000))"), ("bash", "sleep 600"),
                           ("bash", "while :; do :; done")):
         run(d, box, "kept = 1" if context != "bash" else "kept=1", context)
-        ended = []
-        t = threading.Thread(target=lambda: ended.append(run(d, box, code, context)))
-        t.start()
-        wait_for("the run", lambda: contexts(d, box)[context]["busy"])
+        stream = events(d, box, on[context] + code, context)
+        assert [next(stream)["event"] for _ in range(2)] == ["started", "stdout"]
         # A second run is refused while one has the context.
+        assert contexts(d, box)[context]["busy"]
         assert d.ask("POST", path(box, context, "run"), {"code": "1"}).status == 409
-        while not ended:
-            d.must(200, "POST", path(box, context, "interrupt"))
-            t.join(0.3)
-        assert ended[0]["error"]["name"] in ("KeyboardInterrupt", "Interrupted") and ended[0]["cause"] is None, ended
+        d.must(200, "POST", path(box, context, "interrupt"))
+        error, end = list(stream)
+        assert error["event"] == "error" and error["name"] in ("KeyboardInterrupt", "Interrupted"), error
+        assert end["event"] == "end" and end["cause"] is None, end
         got = run(d, box, "echo $kept" if context == "bash" else "kept", context)
         assert got["stdout"] == "1\n" or only(got)["text"] == "1", got
     # Nobody's turn: an interrupt does nothing.

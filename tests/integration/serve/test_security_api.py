@@ -100,7 +100,7 @@ def nothing_made(d):
 
 VALUES = {  # for fields that an op needs
     "command": ["true"], "path": "a", "to": "b", "signal": "TERM", "timeout": 5, "rows": 1, "cols": 1, "data": "x",
-    "code": "1", "owner": "x", "login": "x", "label": "a", "name": "x", "port": 80, "message": "x", "pattern": "x",
+    "code": "1", "host": "a.example", "header": "Authorization", "value": "x", "owner": "x", "login": "x", "label": "a", "name": "x", "port": 80, "message": "x", "pattern": "x",
 }
 
 
