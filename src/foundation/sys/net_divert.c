@@ -97,6 +97,25 @@ static void put_route(struct sys_netlink *n, const struct family *f, const void 
         sys_netlink_end(n);
 }
 
+/*
+ * Packets to the namespace's own address stay inside. The kernel adds this route by itself, for IPv6 only when it has noticed that the
+ * device is up, which can take a second; until then answers would leave by the default route and be diverted.
+ */
+static void put_own_route(struct sys_netlink *n, const struct family *f, const void *own)
+{
+        const struct rtmsg info = { .rtm_family = (uint8_t)f->family,
+                                    .rtm_dst_len = (uint8_t)f->bits,
+                                    .rtm_table = RT_TABLE_LOCAL,
+                                    .rtm_protocol = RTPROT_STATIC,
+                                    .rtm_scope = RT_SCOPE_HOST,
+                                    .rtm_type = RTN_LOCAL };
+
+        sys_netlink_begin(n, RTM_NEWROUTE, NLM_F_CREATE, true, &info, sizeof(info));
+        sys_netlink_put(n, RTA_DST, own, f->len);
+        sys_netlink_put_u32(n, RTA_OIF, LO);
+        sys_netlink_end(n);
+}
+
 static void put_rule(struct sys_netlink *n, const struct family *f)
 {
         const struct fib_rule_hdr info = { .family = (uint8_t)f->family,
@@ -114,6 +133,8 @@ static void put_family(struct sys_netlink *n, const struct family *f)
 
         inet_pton(f->family, f->address, own);
         put_address(n, f, own);
+        if (f->family == AF_INET6)
+                put_own_route(n, f, own);
         put_route(n, f, own, RTN_UNICAST, RT_SCOPE_LINK, RT_TABLE_MAIN, DEVICE);
         put_rule(n, f);
         put_route(n, f, NULL, RTN_LOCAL, RT_SCOPE_HOST, TABLE, LO);
