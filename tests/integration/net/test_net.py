@@ -408,9 +408,9 @@ def hold_udp(name, ready, count):
 
 def send_mute(name, count):
     host = address_of(name)
-    for _ in range(count):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-            s.sendto(b'mute', (host, 123))
+    held = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(count)]  # all open: each has a port of its own
+    for s in held:
+        s.sendto(b'mute', (host, 123))
 
 
 def test_datagram_limits(rig):
