@@ -19,6 +19,7 @@
 
 #define TLS_PORT 443
 #define BURST_MS 20
+#define END_MS 2000  /* for cay-edge to end */
 #define INHERITED 64 /* whoever starts us leaves no descriptor at or above it */
 
 static_assert(EDGE_HOST >= CAY_POLICY_NAME_MAX + 1 && EDGE_HEADER == CAY_SECRET_HEADER_MAX + 1 &&
@@ -138,6 +139,17 @@ struct net_edge *net_edge_new_take(struct net_world *world, int link)
         return NULL;
 }
 
+/* Whoever waits for our end may then count on cay-edge's, too: it closes its end of the link. */
+static void await_end(int link)
+{
+        struct pollfd end = { .fd = link, .events = POLLIN };
+        struct edge_end message;
+
+        shutdown(link, SHUT_WR);
+        while (poll(&end, 1, END_MS) == 1 && recv(link, &message, sizeof(message), MSG_DONTWAIT) > 0)
+                ;
+}
+
 void net_edge_free(struct net_edge *e)
 {
         int fd;
@@ -146,8 +158,10 @@ void net_edge_free(struct net_edge *e)
                 return;
         fd = e->link.loop ? e->link.fd : -1;
         cay_watch_remove(&e->link);
-        if (fd >= 0)
+        if (fd >= 0) {
+                await_end(fd);
                 close(fd);
+        }
         free(e);
 }
 

@@ -215,11 +215,11 @@
                 const options = { filename, importModuleDynamically: vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER };
                 const isAsync = hasAwait(code);
                 const script = isAsync ? compileAsync(code, options) : new vm.Script(declared(code), options);
-                const value = script.runInThisContext({ breakOnSigint: true });
-                const interrupted = new Promise((_, reject) => {
+                const interrupted = new Promise((_, reject) => { // before the code runs: an interrupt may come at once
                         stop = () => reject(Object.assign(new Error('the run was interrupted'), { name: 'Interrupted' }));
                 });
                 interrupted.catch(() => {});
+                const value = script.runInThisContext({ breakOnSigint: true });
                 return isAsync || (value instanceof Promise) ? Promise.race([value, interrupted]) : value;
         }
 

@@ -34,11 +34,13 @@ __cay_end() {
 }
 
 # An interrupt breaks out of all loops, of the code's and of this one, which then begins again. The code is evaluated outside of
-# functions, or what it declares would be local.
+# functions, or what it declares would be local, and as one group, or its next command would run all the same.
 trap '__cay_interrupted=1; break 1000 2>/dev/null' INT
 __cay_loop='
 while __cay_next; do
-        eval "$__cay_code"
+        eval "{ :
+$__cay_code
+}"
         __cay_end $?
 done
 [ -z "$__cay_interrupted" ] || {

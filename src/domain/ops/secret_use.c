@@ -62,7 +62,7 @@ static void add(struct cay_field_pair *pairs, struct cay_field_map *env, const c
 {
         if (env->count >= CAY_SERVICE_PAIRS_MAX || has_name(env, name))
                 return;
-        if (env->pairs != pairs)
+        if (env->pairs != pairs && env->count > 0)
                 memcpy(pairs, env->pairs, env->count * sizeof(*pairs));
         pairs[env->count] = (struct cay_field_pair){ name, value };
         *env = (struct cay_field_map){ pairs, env->count + 1 };
