@@ -15,6 +15,7 @@ struct cay_task {
         struct cay_run_options options; /* points to what follows; the folders' descriptors in it are owned */
         struct cay_error err;           /* of the last call that failed */
         char **argv, **env;             /* owned, NULL-terminated */
+        char **allow, **deny;           /* the same: rules of its network */
         char *cwd, *user, *program_dir; /* owned */
         int input_fd;                   /* owned: what cay_task_set_stdin was given; -1: none */
         int cancel_fd;                  /* owned: an eventfd */
@@ -27,6 +28,7 @@ struct cay_result {
         struct cay_run_result run;
         struct cay_buf kept[2]; /* owned: stdout, stderr */
         char hints[160], skipped[CAY_LIMIT_LIST_MAX], watched[CAY_LIMIT_LIST_MAX];
+        char blocked[1024];
 };
 
 /* api_result.c: makes the texts of a result that has been filled. */

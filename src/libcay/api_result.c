@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a run came to, handed out one question at a time (cay.h): a struct could not grow. */
+#include <string.h>
+
 #include "libcay/api_priv.h"
 
 static const char *const code_texts[] = {
@@ -23,6 +25,28 @@ const char *cay_error_text(int code)
         return code >= 0 && code < CAY_CODE_COUNT ? code_texts[code] : "unknown";
 }
 
+/* Whole names only. */
+static void describe_blocked(struct cay_result *result)
+{
+        size_t at = 0;
+
+        for (unsigned i = 0; i < result->run.blocked_count && i < CAY_RUN_BLOCKED_MAX; i++) {
+                const struct cay_run_blocked *b = &result->run.blocked[i];
+                char port[16] = "", text[sizeof(b->name) + 32];
+                int n;
+
+                if (b->is_failure)
+                        continue;
+                if (b->port > 0)
+                        snprintf(port, sizeof(port), ":%u", b->port);
+                n = snprintf(text, sizeof(text), "%s%s%s", at > 0 ? ", " : "", b->name, port);
+                if (n < 0 || (size_t)n >= sizeof(result->blocked) - at)
+                        return;
+                memcpy(result->blocked + at, text, (size_t)n + 1);
+                at += (size_t)n;
+        }
+}
+
 void cay_result_describe(struct cay_result *result)
 {
         size_t at = 0;
@@ -38,6 +62,7 @@ void cay_result_describe(struct cay_result *result)
         }
         cay_limit_mask_text(result->run.skipped, result->skipped, sizeof(result->skipped));
         cay_limit_mask_text(result->run.watched, result->watched, sizeof(result->watched));
+        describe_blocked(result);
 }
 
 void cay_result_free(struct cay_result *result)
@@ -97,6 +122,11 @@ const char *cay_result_skipped(const struct cay_result *result)
 const char *cay_result_watched(const struct cay_result *result)
 {
         return result->watched;
+}
+
+const char *cay_result_blocked(const struct cay_result *result)
+{
+        return result->blocked;
 }
 
 const char *cay_result_changes_error(const struct cay_result *result)

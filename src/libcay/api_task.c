@@ -14,6 +14,7 @@
 #include "domain/model/user.h"
 #include "foundation/sys/fd.h"
 
+#define NETWORK_RULES_MAX 100u /* of a kind */
 #define INPUT_MAX (1ull << 30)
 
 /* Their numbers are part of the ABI: ours may be reordered, theirs may not. */
@@ -89,6 +90,8 @@ void cay_task_free(struct cay_task *task)
                 return;
         free_list(task->argv);
         free_list(task->env);
+        free_list(task->allow);
+        free_list(task->deny);
         free(task->cwd);
         free(task->user);
         free(task->program_dir);
@@ -130,26 +133,42 @@ static unsigned list_len(char *const *list)
         return count;
 }
 
-int cay_task_set_command(struct cay_task *task, const char *const *argv)
+/* NULL: no memory. */
+static char **copy_list(const char *const *list, unsigned count)
+{
+        char **copy = calloc(count + 1, sizeof(*copy));
+
+        for (unsigned i = 0; copy != NULL && i < count; i++) {
+                copy[i] = strdup(list[i]);
+                if (copy[i] == NULL) {
+                        free_list(copy);
+                        return NULL;
+                }
+        }
+        return copy;
+}
+
+/* At most one more than max. */
+static unsigned count_list(const char *const *list, unsigned max)
 {
         unsigned count = 0;
+
+        while (list != NULL && list[count] != NULL && count <= max)
+                count++;
+        return count;
+}
+
+int cay_task_set_command(struct cay_task *task, const char *const *argv)
+{
+        unsigned count = count_list(argv, CAY_BOX_ARGS_MAX);
         char **copy;
 
-        while (argv[count] != NULL && count <= CAY_BOX_ARGS_MAX)
-                count++;
         if (count == 0 || argv[0][0] == '\0')
                 return code_of(task, cay_fail(&task->err, CAY_INVALID, "command: there is no program in it"));
         if (count > CAY_BOX_ARGS_MAX)
                 return code_of(task, cay_fail(&task->err, CAY_INVALID, "command: more than %u words",
                                               CAY_BOX_ARGS_MAX));
-        copy = calloc(count + 1, sizeof(*copy));
-        for (unsigned i = 0; copy != NULL && i < count; i++) {
-                copy[i] = strdup(argv[i]);
-                if (copy[i] == NULL) {
-                        free_list(cay_take(copy));
-                        break;
-                }
-        }
+        copy = copy_list(argv, count);
         if (copy == NULL)
                 return code_of(task, no_memory(task));
         free_list(task->argv);
@@ -289,6 +308,42 @@ int cay_task_set_template(struct cay_task *task, const char *text)
 int cay_task_set_read_only(struct cay_task *task, int on)
 {
         task->options.spec.options.read_only = on != 0;
+        return 0;
+}
+
+int cay_task_set_network(struct cay_task *task, const char *mode, const char *const *allow,
+                         const char *const *deny)
+{
+        static const char *const modes[] = { [CAY_RUN_NETWORK_NONE] = "none",
+                                             [CAY_RUN_NETWORK_LIST] = "list",
+                                             [CAY_RUN_NETWORK_PUBLIC] = "bridge" };
+        unsigned nr = 0, allowed = count_list(allow, NETWORK_RULES_MAX),
+                 denied = count_list(deny, NETWORK_RULES_MAX);
+        char **allow_copy, **deny_copy;
+
+        while (nr < CAY_COUNT(modes) && (mode == NULL || strcmp(modes[nr], mode) != 0))
+                nr++;
+        if (nr == CAY_COUNT(modes))
+                return code_of(task, cay_fail(&task->err, CAY_INVALID,
+                                              "network: must be none, list or bridge, not '%.40s'",
+                                              mode != NULL ? mode : ""));
+        if (allowed > NETWORK_RULES_MAX || denied > NETWORK_RULES_MAX)
+                return code_of(task, cay_fail(&task->err, CAY_INVALID,
+                                              "network: more than %u rules of a kind", NETWORK_RULES_MAX));
+        allow_copy = copy_list(allow, allowed);
+        deny_copy = copy_list(deny, denied);
+        if (allow_copy == NULL || deny_copy == NULL) {
+                free_list(allow_copy);
+                free_list(deny_copy);
+                return code_of(task, no_memory(task));
+        }
+        free_list(task->allow);
+        free_list(task->deny);
+        task->allow = allow_copy;
+        task->deny = deny_copy;
+        task->options.network = (enum cay_run_network_mode)nr;
+        task->options.allow = (const char *const *)task->allow;
+        task->options.deny = (const char *const *)task->deny;
         return 0;
 }
 

@@ -137,6 +137,13 @@ int cay_task_set_template(struct cay_task *task, const char *text);
 /* Not 0: only /workspace, /tmp and /dev/shm can be written to. */
 int cay_task_set_read_only(struct cay_task *task, int on);
 /*
+ * What the command may reach: "none" (the default), "list" (what `allow` names) or "bridge" (every public address). Rules are lists that
+ * end with NULL, or NULL for none: "pypi.org", "*.example.org:443", "10.1.2.0/24:5432", "preset:python". `deny` wins over `allow`. Rules are
+ * checked by cay_task_run. Needs the engine of this machine, and cay-net beside cay-warden.
+ */
+int cay_task_set_network(struct cay_task *task, const char *mode, const char *const *allow,
+                         const char *const *deny);
+/*
  * One limit by its name, as text:
  *         memory "256m"    swap "0"        cpus "0.5"      pids "50"       disk "64m"      inodes "16384"
  *         files "4096"     output "8m"     wall_time "60"  cpu_time (none)
@@ -214,6 +221,8 @@ const char *cay_result_advice(const struct cay_result *result);
 const char *cay_result_hints(const struct cay_result *result);
 const char *cay_result_skipped(const struct cay_result *result);
 const char *cay_result_watched(const struct cay_result *result);
+/* Hosts that its network refused: "evil.example, 10.0.0.1:22"; "" for none. At most 1,023 bytes, whole names only. */
+const char *cay_result_blocked(const struct cay_result *result);
 /* What is wrong with the change set, as a sentence: what was written is worth nothing then. "": it is whole, or none was asked for. */
 const char *cay_result_changes_error(const struct cay_result *result);
 /* What could not be removed afterwards, as a sentence; "": nothing is left. The status is 125 then. */

@@ -383,6 +383,28 @@ static void a_copied_workspace_stays_and_its_changes_are_a_file(void **state)
         cay_task_free(task);
 }
 
+static void a_network_holds_its_rules(void **state)
+{
+        static const char *const allow[] = { "a.example", NULL }, *const wrong[] = { "a b", NULL };
+        struct cay_task *task = shell("getent hosts a.example && ! getent hosts b.example");
+        struct cay_result *result = NULL;
+
+        assert_int_equal(cay_task_set_network(task, "wide", NULL, NULL), CAY_E_INVALID);
+        assert_non_null(strstr(cay_task_error(task), "none, list or bridge"));
+        assert_int_equal(cay_task_set_network(task, "list", wrong, NULL), 0);
+        assert_int_equal(cay_task_run(task, &result), CAY_E_INVALID);
+        assert_int_equal(cay_task_set_network(task, "list", allow, NULL), 0);
+        assert_int_equal(cay_task_run(task, &result), 0);
+        if (cay_result_status(result) != 0)
+                fprintf(stderr, "%s %s\n", cay_result_text(result),
+                        (const char *)cay_result_output(result, CAY_STDERR, NULL));
+        assert_int_equal(cay_result_status(result), 0);
+        assert_string_equal(cay_result_blocked(result), "b.example");
+        assert_string_equal(cay_result_leftover(result), "");
+        cay_result_free(result);
+        cay_task_free(task);
+}
+
 static void a_missing_warden_is_told(void **state)
 {
         struct cay_task *task = shell("true");
@@ -412,6 +434,7 @@ int main(void)
                 CASE(limits_hold_and_are_told),
                 cmocka_unit_test_setup_teardown(a_copied_workspace_stays_and_its_changes_are_a_file,
                                                 make_folder, remove_folder),
+                CASE(a_network_holds_its_rules),
                 CASE(a_missing_warden_is_told),
         };
 
