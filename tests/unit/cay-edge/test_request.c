@@ -89,8 +89,8 @@ static void others_are_refused(void **state)
                 "GET / HTTP/1.1\r\nHost: api.example:80\r\nAuthorization: cay-1\r\n\r\n",
                 "GET https://other.example/ HTTP/1.1\r\nHost: api.example\r\nAuthorization: cay-1\r\n\r\n",
                 "GET / HTTP/1.0\r\nAuthorization: cay-1\r\n\r\n",
-                "POST / HTTP/1.1\r\nHost: api.example\r\nContent-Length: 1\r\nTransfer-Encoding: "
-                "chunked\r\n\r\n",
+                ("POST / HTTP/1.1\r\nHost: api.example\r\nContent-Length: 1\r\nTransfer-Encoding: "
+                 "chunked\r\n\r\n"),
                 "GET / HTTP/1.1\r\nHost: api.example\r\nX: a\r\n Authorization: cay-1\r\n\r\n",
         };
 
