@@ -327,6 +327,9 @@ def _cay_kernel(requests):
     sys.path.insert(0, "")
     sys.stdout.reconfigure(line_buffering=True)
     os.environ.setdefault("MPLBACKEND", "agg")
+    # Debian's matplotlib has its settings in /etc, which is not the host's here. Without the file it cannot be imported.
+    if os.path.isdir("/usr/share/matplotlib/mpl-data") and not os.path.exists("/etc/matplotlibrc"):
+        os.environ.setdefault("MATPLOTLIBRC", os.devnull)
     signal.signal(signal.SIGINT, on_interrupt)
     home = os.getpid()
 

@@ -86,6 +86,22 @@ Rich()""")
     assert "text" in only(run(d, box, "a = []; a.append(a); a"))
 
 
+def test_charts(d, box):
+    """With Debian's matplotlib and pandas, where this machine has them."""
+    if run(d, box, "import matplotlib.pyplot as plt, pandas as pd")["error"]:
+        print("skipped: no matplotlib or pandas in /usr")
+        return
+    drawn = only(run(d, box, "plt.plot([1, 2, 3], [2, 4, 8], label='a')\nplt.title('T')\nNone"))  # without show()
+    assert drawn["png"].startswith("iVBOR") and not drawn["is_main_result"], drawn.keys()
+    assert drawn["chart"] == {"title": "T", "x_label": None, "y_label": None, "type": "line",
+                              "elements": [{"label": "a", "points": [[1, 2], [2, 4], [3, 8]]}]}, drawn["chart"]
+    bars = only(run(d, box, "plt.bar(['p', 'q'], [3, 4])\nNone"))["chart"]
+    assert bars["type"] == "bar" and [(e["label"], e["value"]) for e in bars["elements"]] == [("p", 3), ("q", 4)], bars
+    table = only(run(d, box, "pd.DataFrame({'a': [1, 2], 'b': ['x', None]})"))
+    assert table["data"] == {"columns": ["a", "b"], "rows": [[1, "x"], [2, None]], "row_count": 2, "index": [0, 1]}, table
+    assert "<table" in table["html"], table
+
+
 def test_javascript(d, box):
     assert run(d, box, "const x = 41; let {a, b: [c]} = {a: 1, b: [2]}", "javascript")["error"] is None
     got = run(d, box, "console.log('hi'); console.error('no'); x + a", "js")
