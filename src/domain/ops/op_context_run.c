@@ -78,8 +78,8 @@ struct cell {
         ssize_t queued; /* of events, that the client has not taken */
         uint64_t begun_ns;
         bool cut[2], results_cut, has_error;
-        bool streams, began; /* began: a stream */
-        bool feeding;        /* the input's job is under way */
+        bool streams; /* answers with events */
+        bool feeding; /* the input's job is under way */
         bool starting, gone;
         bool late; /* its time is over: it was interrupted */
 };
@@ -187,8 +187,10 @@ static void keep_result(struct cell *s, const char *bytes, size_t len)
         if (cay_context_put_result(&s->results_json, bytes, len) < 0)
                 cay_op_key_text(&s->results_json, "text", "(the kernel sent a result that is not valid)");
         cay_json_end_object(&s->results_json);
-        if (s->results_json.failed)
-                cay_buf_cut(&s->results, before), s->results_cut = true;
+        if (s->results_json.failed) {
+                cay_buf_cut(&s->results, before);
+                s->results_cut = true;
+        }
 }
 
 static void take_error(struct cell *s, const char *bytes, size_t len)
