@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Browsers of sandboxes: finding, starting and stopping them; the rules are in browser.h. */
+#include "domain/browser/browser.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "domain/browser/browser_priv.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/log.h"
+#include "foundation/base/str.h"
+
+#define CALL_MS 30000u
+#define CLOSE_MS 3000u
+
+struct cay_viewer cay_browser_viewer(const struct cay_browser *b)
+{
+        return (struct cay_viewer){ .owner = b->owner, .sees_all = true };
+}
+
+struct cay_browsers *cay_browsers_new(const struct cay_browsers_env *env)
+{
+        struct cay_browsers *bs = calloc(1, sizeof(*bs));
+
+        if (bs)
+                bs->env = *env;
+        return bs;
+}
+
+bool cay_browser_is_exec(const struct cay_exec_view *view)
+{
+        return strcmp(view->language, CAY_BROWSER_LANGUAGE) == 0 &&
+               strcmp(view->context, CAY_BROWSER_NAME) == 0;
+}
+
+/* Ends */
+
+static void free_browser(struct cay_browser *b)
+{
+        cay_cdp_mux_done(&b->mux);
+        cay_downloads_done(&b->downloads);
+        cay_tabs_done(&b->tabs);
+        cay_budget_owner_put(b->payer);
+        free(b->piece);
+        free(b);
+}
+
+static void release_browser(struct cay_deferred *d)
+{
+        struct cay_browser *b = cay_container_of(d, struct cay_browser, release);
+
+        b->wants_free = true;
+        cay_browser_free_if_done(b);
+}
+
+void cay_browser_free_if_done(struct cay_browser *b)
+{
+        if (b->wants_free && !cay_browser_is_held(b))
+                free_browser(b);
+}
+
+static void unlink_browser(struct cay_browser *b)
+{
+        struct cay_browser **at = &b->all->list;
+
+        while (*at != b)
+                at = &(*at)->next;
+        *at = b->next;
+}
+
+static void finish_calls(struct cay_browser *b, struct cay_browser_call **list, const struct cay_error *err)
+{
+        while (*list) {
+                struct cay_browser_call *call = *list;
+
+                *list = call->next;
+                cay_job_finish(cay_loop_jobs(b->all->env.loop), &call->job, err);
+        }
+}
+
+static void end_browser(struct cay_browser *b, const struct cay_error *why)
+{
+        b->is_over = true;
+        cay_timer_clear(&b->patience);
+        cay_cdp_user_close(&b->own);
+        cay_browser_end_io(b);
+        cay_cdp_mux_end(&b->mux, why);
+        finish_calls(b, &b->starting, why);
+        finish_calls(b, &b->stopping, NULL);
+}
+
+void cay_browser_over(struct cay_browser *b, const struct cay_error *why)
+{
+        if (b->is_over)
+                return;
+        cay_log_debug("a browser is gone", "sandbox=%s reason=%s", b->sandbox, why->msg);
+        unlink_browser(b);
+        end_browser(b, why);
+        b->release.run = release_browser;
+        cay_loop_defer(b->all->env.loop, &b->release);
+}
+
+void cay_browsers_free(struct cay_browsers *bs)
+{
+        const struct cay_error why = { .code = CAY_UNAVAILABLE, .msg = "the daemon stops" };
+
+        if (!bs)
+                return;
+        while (bs->list) {
+                struct cay_browser *b = bs->list;
+
+                bs->list = b->next;
+                end_browser(b, &why);
+                b->wants_free = true;
+                cay_browser_free_if_done(b); /* or when the service ends its jobs */
+        }
+        free(bs);
+}
+
+/* Start */
+
+static void look_ready(struct cay_browser *b)
+{
+        if (b->is_ready || !b->has_version || b->tabs.count == 0)
+                return;
+        b->is_ready = true;
+        cay_timer_clear(&b->patience);
+        finish_calls(b, &b->starting, NULL);
+        cay_browser_note_use(b);
+}
+
+static void on_version(struct cay_cdp_call *call)
+{
+        struct cay_browser *b = cay_container_of(call, struct cay_browser, version);
+
+        if (call->err.code != CAY_OK)
+                return; /* its time, or its end, is told elsewhere */
+        cay_cdp_find_text(call->result, "product", b->product, sizeof(b->product));
+        cay_cdp_find_text(call->result, "userAgent", b->user_agent, sizeof(b->user_agent));
+        b->has_version = true;
+        look_ready(b);
+}
+
+static void on_ignored(struct cay_cdp_call *call)
+{
+        (void)call;
+}
+
+static void on_own_event(struct cay_cdp_user *u, const struct cay_cdp_message *event)
+{
+        struct cay_browser *b = cay_container_of(u, struct cay_browser, own);
+
+        cay_tabs_hear(&b->tabs, event);
+        look_ready(b);
+}
+
+static void on_mux_event(struct cay_cdp_mux *m, const struct cay_cdp_message *in)
+{
+        struct cay_browser *b = cay_container_of(m, struct cay_browser, mux);
+
+        cay_downloads_hear(&b->downloads, in, cay_clock_wall_ms());
+}
+
+static void on_clients(struct cay_cdp_mux *m)
+{
+        cay_browser_note_use(cay_container_of(m, struct cay_browser, mux));
+}
+
+static void on_patience(struct cay_timer *t)
+{
+        struct cay_browser *b = cay_container_of(t, struct cay_browser, patience);
+        struct cay_viewer viewer = cay_browser_viewer(b);
+        struct cay_error err = { 0 };
+
+        cay_fail(&err, CAY_TIMEOUT,
+                 "the browser did not answer for %u seconds; give its sandbox more processors "
+                 "or memory",
+                 CAY_BROWSER_START_MS / 1000);
+        if (b->exec[0] != '\0')
+                cay_service_exec_abandon(b->all->env.service, &viewer, b->sandbox, b->exec);
+        cay_browser_over(b, &err);
+}
+
+/* Our own user: what every browser is asked first. */
+static int begin_own(struct cay_browser *b, struct cay_error *err)
+{
+        b->own.on_event = on_own_event;
+        if (cay_cdp_user_open(&b->own, &b->mux, b->all->env.loop, err) < 0)
+                return -1;
+        b->version.on_done = on_version;
+        b->discover.on_done = b->downloads_set.on_done = on_ignored;
+        cay_cdp_call(&b->own, &b->version, "", "Browser.getVersion", NULL, CAY_BROWSER_START_MS);
+        cay_cdp_call(&b->own, &b->discover, "", "Target.setDiscoverTargets",
+                     "{\"discover\":true,\"filter\":[{\"type\":\"page\"}]}", CAY_BROWSER_START_MS);
+        cay_cdp_call(&b->own, &b->downloads_set, "", "Browser.setDownloadBehavior",
+                     "{\"behavior\":\"allowAndName\"}", CAY_BROWSER_START_MS);
+        cay_timer_set(b->all->env.loop, &b->patience, CAY_BROWSER_START_MS, on_patience);
+        return 0;
+}
+
+static struct cay_browser *make_browser(struct cay_browsers *bs, const struct cay_sandbox_view *view)
+{
+        struct cay_browser *b = calloc(1, sizeof(*b));
+
+        if (!b)
+                return NULL;
+        b->all = bs;
+        b->piece = malloc(CAY_BROWSER_PIECE);
+        if (!b->piece || !cay_str_copy(b->sandbox, sizeof(b->sandbox), view->id) ||
+            !cay_str_copy(b->owner, sizeof(b->owner), view->owner)) {
+                free(b->piece);
+                free(b);
+                return NULL;
+        }
+        cay_cdp_mux_init(&b->mux);
+        b->payer = bs->env.budgets ? cay_budget_owner_get(bs->env.budgets, view->owner) : NULL;
+        if (b->payer)
+                cay_cdp_mux_charge(&b->mux, &b->payer->budget);
+        b->mux.on_event = on_mux_event;
+        b->mux.on_clients = on_clients;
+        b->mux.downloads = CAY_BROWSER_DOWNLOADS;
+        b->next = bs->list;
+        bs->list = b;
+        return b;
+}
+
+struct search {
+        char exec[CAY_NAME_MAX + 1];
+};
+
+static void look_exec(void *ctx, const struct cay_exec_view *view)
+{
+        struct search *s = ctx;
+
+        if (cay_browser_is_exec(view) && view->state != CAY_EXEC_ENDED)
+                cay_str_copy(s->exec, sizeof(s->exec), view->id);
+}
+
+/*
+ * The sandbox's browser, in memory or running since an earlier front. NULL with CAY_OK: there is none, and view is filled. NULL with an error.
+ */
+static struct cay_browser *find_browser(struct cay_browsers *bs, const struct cay_viewer *v,
+                                        const char *sandbox, struct cay_sandbox_view *view,
+                                        struct cay_error *err)
+{
+        struct search search = { .exec = "" };
+        struct cay_browser *b;
+
+        if (cay_service_get(bs->env.service, v, sandbox, view, err) < 0)
+                return NULL;
+        for (b = bs->list; b; b = b->next)
+                if (strcmp(b->sandbox, view->id) == 0)
+                        return b;
+        if (cay_service_exec_list(bs->env.service, v, view->id, look_exec, &search, err) < 0 ||
+            search.exec[0] == '\0')
+                return NULL;
+        b = make_browser(bs, view);
+        if (!b) {
+                cay_fail(err, CAY_INTERNAL, "no memory for a browser");
+                return NULL;
+        }
+        if (cay_browser_adopt_exec(b, search.exec, err) < 0 || begin_own(b, err) < 0) {
+                cay_browser_over(b, err);
+                return NULL;
+        }
+        return b;
+}
+
+static struct cay_browser *find_or_start(struct cay_browsers *bs, const struct cay_viewer *v,
+                                         const char *sandbox, const struct cay_browser_options *options,
+                                         struct cay_error *err)
+{
+        static const struct cay_browser_options usual = { 0 };
+        struct cay_sandbox_view view;
+        struct cay_browser *b = find_browser(bs, v, sandbox, &view, err);
+
+        if (b || err->code != CAY_OK)
+                return b;
+        if (cay_browser_check_limits(&view, err) < 0)
+                return NULL;
+        b = make_browser(bs, &view);
+        if (!b) {
+                cay_fail(err, CAY_INTERNAL, "no memory for a browser");
+                return NULL;
+        }
+        cay_browser_begin_exec(b, options ? options : &usual);
+        if (begin_own(b, err) < 0) {
+                cay_browser_over(b, err);
+                return NULL;
+        }
+        return b;
+}
+
+void cay_browser_start(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
+                       const struct cay_browser_options *options, struct cay_browser_call *call)
+{
+        struct cay_error err = { 0 };
+        struct cay_browser *b = find_or_start(bs, v, sandbox, options, &err);
+
+        call->next = NULL;
+        if (!b || b->is_ready) {
+                cay_job_finish(cay_loop_jobs(bs->env.loop), &call->job, b ? NULL : &err);
+                return;
+        }
+        call->next = b->starting;
+        b->starting = call;
+}
+
+static bool drop_call(struct cay_browser_call **list, const struct cay_browser_call *call)
+{
+        for (; *list; list = &(*list)->next) {
+                if (*list == call) {
+                        *list = call->next;
+                        return true;
+                }
+        }
+        return false;
+}
+
+void cay_browser_cancel(struct cay_browsers *bs, struct cay_browser_call *call)
+{
+        for (struct cay_browser *b = bs->list; b; b = b->next)
+                if (drop_call(&b->starting, call) || drop_call(&b->stopping, call))
+                        return;
+}
+
+int cay_browser_get(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
+                    struct cay_browser_view *ret, struct cay_error *err)
+{
+        struct cay_sandbox_view view;
+        struct cay_browser *b = find_browser(bs, v, sandbox, &view, err);
+
+        if (!b && err->code == CAY_OK)
+                cay_fail(err, CAY_NOT_FOUND, "sandbox '%s' has no browser that runs; start it", view.id);
+        if (!b)
+                return -1;
+        *ret = (struct cay_browser_view){ .sandbox = b->sandbox,
+                                          .exec = b->exec,
+                                          .is_ready = b->is_ready,
+                                          .product = b->product,
+                                          .user_agent = b->user_agent,
+                                          .clients = b->mux.client_count - 1,
+                                          .downloads = &b->downloads,
+                                          .tabs = &b->tabs };
+        return 0;
+}
+
+int cay_browser_join(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
+                     struct cay_cdp_user *u, struct cay_error *err)
+{
+        struct cay_browser *b = find_or_start(bs, v, sandbox, NULL, err);
+
+        return b ? cay_cdp_user_open(u, &b->mux, bs->env.loop, err) : -1;
+}
+
+int cay_browser_connect(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
+                        struct cay_cdp_client *c, struct cay_error *err)
+{
+        struct cay_browser *b = find_or_start(bs, v, sandbox, NULL, err);
+
+        return b ? cay_cdp_client_open(&b->mux, c, err) : -1;
+}
+
+/* Stop */
+
+static void on_close_time(struct cay_timer *t)
+{
+        struct cay_browser *b = cay_container_of(t, struct cay_browser, patience);
+        struct cay_viewer viewer = cay_browser_viewer(b);
+
+        if (b->exec[0] != '\0')
+                cay_service_exec_abandon(b->all->env.service, &viewer, b->sandbox, b->exec);
+}
+
+void cay_browser_stop(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
+                      struct cay_browser_call *call)
+{
+        struct cay_error err = { 0 };
+        struct cay_sandbox_view view;
+        struct cay_browser *b = find_browser(bs, v, sandbox, &view, &err);
+
+        call->next = NULL;
+        if (!b) {
+                cay_job_finish(cay_loop_jobs(bs->env.loop), &call->job, err.code == CAY_OK ? NULL : &err);
+                return;
+        }
+        call->next = b->stopping;
+        b->stopping = call;
+        if (b->was_stopped)
+                return;
+        b->was_stopped = true;
+        b->close.on_done = on_ignored;
+        cay_cdp_call(&b->own, &b->close, "", "Browser.close", NULL, CALL_MS);
+        cay_timer_set(bs->env.loop, &b->patience, CLOSE_MS, on_close_time);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One browser, for its files: browser.c finds and begins them, browser_io.c moves bytes, browser_end.c says why one ended. */
+#pragma once
+
+#include "domain/browser/browser.h"
+
+#define CAY_BROWSER_TAIL 1024u /* bytes of what it printed last */
+#define CAY_BROWSER_PIECE (64u * 1024)
+
+struct cay_browser {
+        struct cay_browsers *all;
+        struct cay_browser *next;
+        char sandbox[CAY_NAME_MAX + 1], exec[CAY_NAME_MAX + 1]; /* exec "": being started */
+        char owner[CAY_NAME_MAX * 4 + 1];
+        struct cay_budget_owner *payer; /* NULL: nobody */
+        struct cay_cdp_mux mux;
+        struct cay_cdp_user own; /* waits for the first tab, and hears of downloads */
+        struct cay_cdp_call version, discover, downloads_set, close;
+        struct cay_downloads downloads;
+        struct cay_tabs tabs;
+        struct cay_browser_call *starting, *stopping; /* who waits */
+        struct cay_timer patience;
+        struct cay_deferred release;
+        char product[64], user_agent[256];
+        bool has_version, is_ready;
+        bool is_over;     /* its end was told: it is no longer in the list */
+        bool was_stopped; /* on request */
+
+        /* browser_io.c */
+        struct cay_exec_call exec_call;
+        struct cay_exec_watcher watcher;
+        struct cay_exec_input input;
+        char *piece;            /* of input, that is being taken */
+        size_t piece_len;       /* 0: none */
+        uint64_t offset;        /* of the next piece; UINT64_MAX: not known */
+        struct cay_timer retry; /* until a piece that was not taken is tried again */
+        bool exec_pending;      /* exec_call is under way */
+        bool wants_free;        /* as soon as no job of it is under way */
+        bool is_busy;           /* the sandbox is in use */
+        char tail[CAY_BROWSER_TAIL + 1];
+        size_t tail_len;
+};
+
+struct cay_browsers {
+        struct cay_browsers_env env;
+        struct cay_browser *list;
+};
+
+struct cay_viewer cay_browser_viewer(const struct cay_browser *b);
+/* The whole of its end: everybody is told, and it is freed at the end of the round. */
+void cay_browser_over(struct cay_browser *b, const struct cay_error *why);
+void cay_browser_free_if_done(struct cay_browser *b);
+
+/* browser_io.c */
+void cay_browser_begin_exec(struct cay_browser *b, const struct cay_browser_options *o);
+int cay_browser_adopt_exec(struct cay_browser *b, const char *exec, struct cay_error *err);
+void cay_browser_end_io(struct cay_browser *b);
+void cay_browser_note_use(struct cay_browser *b);
+bool cay_browser_is_held(const struct cay_browser *b); /* a job of it is still to come */
+
+/* browser_end.c */
+int cay_browser_check_limits(const struct cay_sandbox_view *view, struct cay_error *err);
+void cay_browser_explain(const struct cay_browser *b, const struct cay_exec_view *view,
+                         struct cay_error *ret);

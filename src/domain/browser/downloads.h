@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a browser has downloaded, as its events tell: the newest CAY_DOWNLOADS_MAX files. */
+#pragma once
+
+#include "domain/browser/cdp_message.h"
+
+#define CAY_DOWNLOADS_MAX 256u
+
+enum cay_download_state { CAY_DOWNLOAD_RUNNING, CAY_DOWNLOAD_COMPLETED, CAY_DOWNLOAD_CANCELED };
+
+struct cay_download {
+        char guid[40];    /* its file is called so, in CAY_BROWSER_DOWNLOADS */
+        char name[256];   /* as the page names it, without folders */
+        char url[512];    /* cut */
+        uint64_t bytes;   /* received so far */
+        uint64_t wall_ms; /* when it began */
+        enum cay_download_state state;
+};
+
+struct cay_downloads {
+        struct cay_download *items; /* owned; oldest first */
+        unsigned count;
+};
+
+/* An event of any client; others than those of downloads are ignored. */
+void cay_downloads_hear(struct cay_downloads *d, const struct cay_cdp_message *event, uint64_t wall_ms);
+void cay_downloads_done(struct cay_downloads *d);
+const char *cay_download_state_word(enum cay_download_state state);

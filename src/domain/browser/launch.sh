@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# Starts the browser of a sandbox: $1 its folder, $2 its folder for downloads, the rest are options for it. Its control channel, descriptors 3 and 4,
+# is this command's standard input and output; what it prints goes to standard error. Ends with 127 if there is no browser.
+folder=$1 downloads=$2
+shift 2
+mkdir -p "$folder/profile" "$downloads" || exit 1
+rm -f "$folder"/profile/Singleton*
+# The sandbox may have no /etc/fonts, and no cache of fonts: each font that Chromium finds costs time at its start. So it gets those that pages use.
+cat >"$folder/fonts.conf" <<'FONTS'
+<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">
+<fontconfig>
+  <dir>/usr/share/fonts/truetype</dir>
+  <dir>/usr/share/fonts/opentype/noto</dir>
+  <dir>/usr/local/share/fonts</dir>
+  <dir prefix="xdg">fonts</dir>
+  <cachedir>/var/cache/fontconfig</cachedir>
+  <cachedir>/tmp/.browser/fontconfig</cachedir>
+  <alias><family>sans-serif</family><prefer><family>Liberation Sans</family><family>DejaVu Sans</family><family>Noto Sans</family></prefer></alias>
+  <alias><family>serif</family><prefer><family>Liberation Serif</family><family>DejaVu Serif</family><family>Noto Serif</family></prefer></alias>
+  <alias><family>monospace</family><prefer><family>Liberation Mono</family><family>DejaVu Sans Mono</family><family>Noto Sans Mono</family></prefer></alias>
+  <alias binding="same"><family>Arial</family><accept><family>Liberation Sans</family></accept></alias>
+  <alias binding="same"><family>Helvetica</family><accept><family>Liberation Sans</family></accept></alias>
+  <alias binding="same"><family>Times New Roman</family><accept><family>Liberation Serif</family></accept></alias>
+  <alias binding="same"><family>Courier New</family><accept><family>Liberation Mono</family></accept></alias>
+</fontconfig>
+FONTS
+[ -r /etc/fonts/fonts.conf ] || export FONTCONFIG_FILE="$folder/fonts.conf"
+for program in /usr/lib/chromium/chromium-headless-shell /usr/lib/chromium/chromium /usr/lib/chromium-browser/chromium-browser \
+        /usr/lib64/chromium-browser/chromium-browser /opt/google/chrome/chrome /usr/bin/headless-shell /headless-shell/headless-shell; do
+        [ -x "$program" ] && exec "$program" "$@" 3<&0 4>&1 </dev/null >&2
+done
+echo "no Chromium was found" >&2
+exit 127

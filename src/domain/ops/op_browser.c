@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The browser of a sandbox: starting it, how it is, links to its control channel, stopping it. What it does is in other files. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "domain/auth/token.h"
+#include "domain/browser/browser.h"
+#include "domain/ops/op.h"
+#include "domain/ops/result_rows.h"
+#include "domain/ops/view.h"
+#include "foundation/base/str.h"
+#include "foundation/loop/loop.h"
+
+#define URL_MAX 1024
+#define LINK_MS (60u * 60 * 1000)
+#define LINK_MAX_MS (24u * 60 * 60 * 1000)
+
+struct browser_args {
+        const char *id;
+        uint64_t width, height, expires_ms;
+        bool ignore_certificate_errors;
+};
+
+#define BROWSER_ID                                                                                           \
+        {                                                                                                    \
+                "id", CAY_FIELD_TEXT, offsetof(struct browser_args, id), 0, "the sandbox",                   \
+                        .min = 1, .max = CAY_NAME_MAX                                                        \
+        }
+
+static const struct cay_field one_fields[] = { BROWSER_ID, {} };
+static const struct cay_field start_fields[] = {
+        BROWSER_ID,
+        { "width", CAY_FIELD_U64, offsetof(struct browser_args, width), 0,
+          "of a tab, in pixels; default 1280", .min = 100, .max = CAY_BROWSER_SIDE_MAX },
+        { "height", CAY_FIELD_U64, offsetof(struct browser_args, height), 0,
+          "of a tab, in pixels; default 800", .min = 100, .max = CAY_BROWSER_SIDE_MAX },
+        { "ignore_certificate_errors", CAY_FIELD_BOOL,
+          offsetof(struct browser_args, ignore_certificate_errors), 0,
+          "open pages whose certificate is not valid" },
+        {},
+};
+static const struct cay_field link_fields[] = {
+        BROWSER_ID,
+        { "expires_in", CAY_FIELD_DURATION, offsetof(struct browser_args, expires_ms), 0,
+          "how long clients may connect with it; default one hour, at most a day", .min = 1000,
+          .max = LINK_MAX_MS },
+        {},
+};
+
+RESULT(result_browser_tab, "BrowserTab", TEXT("id"), TEXT("url"), TEXT("title"));
+RESULT(result_browser_download, "BrowserDownload", TEXT("path"), TEXT("name"), TEXT("url"), NUMBER("bytes"),
+       TEXT("state"), TIME("started_at"));
+RESULT(result_browser, "Browser", TEXT("sandbox_id"), TEXT("status"), MAYBE("exec_id", TEXT), TEXT("product"),
+       TEXT("user_agent"), NUMBER("clients"), TEXT("cdp_path"), LIST("tabs", result_browser_tab),
+       LIST("downloads", result_browser_download));
+RESULT(result_browser_stopped, NULL, TEXT("sandbox_id"), BOOL("stopped"));
+RESULT(result_browser_link, NULL, TEXT("url"), TIME("expires_at"));
+
+static void put_tabs(struct cay_json *j, const struct cay_tabs *tabs)
+{
+        cay_json_key(j, "tabs");
+        cay_json_begin_array(j);
+        for (unsigned i = 0; i < tabs->count; i++) {
+                cay_json_begin_object(j);
+                cay_op_key_text(j, "id", tabs->items[i].id);
+                cay_op_key_text(j, "url", tabs->items[i].url);
+                cay_op_key_text(j, "title", tabs->items[i].title);
+                cay_json_end_object(j);
+        }
+        cay_json_end_array(j);
+}
+
+static void put_downloads(struct cay_json *j, const struct cay_downloads *d)
+{
+        char path[sizeof(CAY_BROWSER_DOWNLOADS) + 64];
+
+        cay_json_key(j, "downloads");
+        cay_json_begin_array(j);
+        for (unsigned i = 0; i < d->count; i++) {
+                snprintf(path, sizeof(path), "%s/%s", CAY_BROWSER_DOWNLOADS, d->items[i].guid);
+                cay_json_begin_object(j);
+                cay_op_key_text(j, "path", path);
+                cay_op_key_text(j, "name", d->items[i].name);
+                cay_op_key_text(j, "url", d->items[i].url);
+                cay_op_key_u64(j, "bytes", d->items[i].bytes);
+                cay_op_key_text(j, "state", cay_download_state_word(d->items[i].state));
+                cay_op_key_time(j, "started_at", d->items[i].wall_ms);
+                cay_json_end_object(j);
+        }
+        cay_json_end_array(j);
+}
+
+static void answer_browser(struct cay_op_call *c, const char *sandbox)
+{
+        struct cay_viewer viewer = cay_op_viewer(c);
+        struct cay_browser_view view;
+        struct cay_error err = { 0 };
+        struct cay_op_result o;
+        char path[CAY_NAME_MAX + 48];
+
+        if (cay_browser_get(c->world->browsers, &viewer, sandbox, &view, &err) < 0) {
+                cay_op_fail(c, &err, "id");
+                return;
+        }
+        snprintf(path, sizeof(path), "/api/sandboxes/%s/browser/cdp", view.sandbox);
+        cay_op_result_begin(&o, c);
+        cay_op_key_text(&o.j, "sandbox_id", view.sandbox);
+        cay_op_key_text(&o.j, "status", view.is_ready ? "running" : "starting");
+        cay_op_key_text(&o.j, "exec_id", view.exec[0] ? view.exec : NULL);
+        cay_op_key_text(&o.j, "product", view.product);
+        cay_op_key_text(&o.j, "user_agent", view.user_agent);
+        cay_op_key_u64(&o.j, "clients", view.clients);
+        cay_op_key_text(&o.j, "cdp_path", path);
+        put_tabs(&o.j, view.tabs);
+        put_downloads(&o.j, view.downloads);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
+}
+
+static void run_browser_get(struct cay_op_call *c)
+{
+        const struct browser_args *a = c->args;
+
+        answer_browser(c, a->id);
+}
+
+const struct cay_op cay_op_browser_get = {
+        .name = "browser_get",
+        .route = "GET /api/sandboxes/{id}/browser",
+        .doc = "Shows the browser of a sandbox: its tabs, its downloads and where its control channel is",
+        .scope = CAY_SCOPE_READ,
+        .fields = one_fields,
+        .args_size = sizeof(struct browser_args),
+        .result = &result_browser,
+        .verb = CAY_OP_VERB("browser", "id", NULL, "status=status product=product clients=clients"),
+        .run = run_browser_get,
+};
+
+/* Start and stop */
+
+struct changing {
+        struct cay_browser_call change;
+        struct cay_op_call *call;
+        bool stops;
+};
+
+static void on_changed(struct cay_job *job)
+{
+        struct changing *s = cay_container_of(job, struct changing, change.job);
+        struct cay_op_call *c = s->call;
+        const struct browser_args *a = c->args;
+        struct cay_error err = job->err;
+        struct cay_op_result o;
+        bool stops = s->stops;
+
+        c->on_gone = NULL;
+        free(s);
+        if (err.code != CAY_OK) {
+                cay_op_fail(c, &err,
+                            strncmp(err.msg, "limits.", 7) == 0 || err.code != CAY_NOT_FOUND ? NULL : "id");
+                return;
+        }
+        if (!stops) {
+                answer_browser(c, a->id);
+                return;
+        }
+        cay_op_result_begin(&o, c);
+        cay_op_key_text(&o.j, "sandbox_id", a->id);
+        cay_op_key_bool(&o.j, "stopped", true);
+        cay_op_result_answer(&o, c, CAY_OP_OK);
+}
+
+static struct changing *new_changing(struct cay_op_call *c, bool stops)
+{
+        struct changing *s = calloc(1, sizeof(*s));
+
+        if (!s) {
+                cay_op_fail_memory(c);
+                return NULL;
+        }
+        s->call = c;
+        s->stops = stops;
+        cay_job_init(&s->change.job, on_changed);
+        return s;
+}
+
+static void run_browser_start(struct cay_op_call *c)
+{
+        const struct browser_args *a = c->args;
+        const struct cay_browser_options options = { .width = (unsigned)a->width,
+                                                     .height = (unsigned)a->height,
+                                                     .ignore_certificate_errors =
+                                                             a->ignore_certificate_errors };
+        struct cay_viewer viewer = cay_op_viewer(c);
+        struct changing *s = new_changing(c, false);
+
+        if (s)
+                cay_browser_start(c->world->browsers, &viewer, a->id, &options, &s->change);
+}
+
+const struct cay_op cay_op_browser_start = {
+        .name = "browser_start",
+        .route = "POST /api/sandboxes/{id}/browser",
+        .doc = "Starts the browser of a sandbox, and answers when it has a tab; one that runs stays as it is",
+        .scope = CAY_SCOPE_EXEC,
+        .fields = start_fields,
+        .args_size = sizeof(struct browser_args),
+        .result = &result_browser,
+        .verb = CAY_OP_VERB("browser start", "id", NULL, "status=status product=product"),
+        .run = run_browser_start,
+};
+
+static void run_browser_stop(struct cay_op_call *c)
+{
+        const struct browser_args *a = c->args;
+        struct cay_viewer viewer = cay_op_viewer(c);
+        struct changing *s = new_changing(c, true);
+
+        if (s)
+                cay_browser_stop(c->world->browsers, &viewer, a->id, &s->change);
+}
+
+const struct cay_op cay_op_browser_stop = {
+        .name = "browser_stop",
+        .route = "DELETE /api/sandboxes/{id}/browser",
+        .doc = "Closes the browser of a sandbox; its profile with cookies stays until the sandbox is "
+               "destroyed",
+        .scope = CAY_SCOPE_EXEC,
+        .flags = CAY_OP_DESTRUCTIVE,
+        .fields = one_fields,
+        .args_size = sizeof(struct browser_args),
+        .result = &result_browser_stopped,
+        .verb = CAY_OP_VERB("browser stop", "id", NULL, "sandbox=sandbox_id stopped=stopped"),
+        .run = run_browser_stop,
+};
+
+/* Links */
+
+static int make_link(struct cay_op_call *c, char ret_url[URL_MAX], uint64_t *ret_expires_s,
+                     struct cay_error *err)
+{
+        const struct browser_args *a = c->args;
+        struct cay_viewer viewer = cay_op_viewer(c);
+        char path[CAY_NAME_MAX + 48], label[CAY_OWNER_MAX + 1], token[CAY_OP_TOKEN_MAX];
+        struct cay_sandbox_view view;
+
+        if (strncmp(c->world->url, "http", 4) != 0)
+                return cay_fail(err, CAY_INTERNAL, "the daemon does not know its own address");
+        if (cay_service_get(c->world->service, &viewer, a->id, &view, err) < 0)
+                return -1;
+        snprintf(path, sizeof(path), "/api/sandboxes/%.40s/browser/cdp", view.id);
+        if (!cay_token_ws_label(path, label))
+                return cay_fail(err, CAY_INTERNAL, "no link can be made for '%s'", path);
+        if (c->world->make_link(c->world, view.owner, label,
+                                c->caller.credential == CAY_CREDENTIAL_KEY ? c->caller.id : NULL,
+                                a->expires_ms ? a->expires_ms : LINK_MS, token, ret_expires_s, err) < 0)
+                return -1;
+        snprintf(ret_url, URL_MAX, "ws%s%s?token=%s", c->world->url + 4, path, token);
+        explicit_bzero(token, sizeof(token));
+        return 0;
+}
+
+static void run_browser_link(struct cay_op_call *c)
+{
+        char url[URL_MAX];
+        uint64_t expires_s = 0;
+        struct cay_error err = { 0 };
+        struct cay_op_result o;
+
+        if (make_link(c, url, &expires_s, &err) < 0) {
+                cay_op_fail(c, &err, err.code == CAY_NOT_FOUND ? "id" : NULL);
+                return;
+        }
+        cay_op_result_begin(&o, c);
+        cay_op_key_text(&o.j, "url", url);
+        cay_op_key_time(&o.j, "expires_at", expires_s * 1000);
+        explicit_bzero(url, sizeof(url));
+        cay_op_result_answer(&o, c, CAY_OP_CREATED);
+}
+
+const struct cay_op cay_op_browser_link = {
+        .name = "browser_link",
+        .route = "POST /api/sandboxes/{id}/browser/links",
+        .doc = "Makes an address for Playwright, Puppeteer and other clients of the DevTools protocol: it "
+               "needs no "
+               "other credential, expires, and is good for this browser alone",
+        .scope = CAY_SCOPE_EXEC,
+        .fields = link_fields,
+        .args_size = sizeof(struct browser_args),
+        .result = &result_browser_link,
+        .status = CAY_OP_CREATED,
+        .verb = CAY_OP_VERB("browser link", "id", NULL, "url=url"),
+        .run = run_browser_link,
+};

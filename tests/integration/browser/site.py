@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of these tests, served inside a sandbox on 127.0.0.1:8000."""
+import http.server
+
+PAGES = {
+    "/": """<title>Shop</title><input id=name><button id=add onclick="
+      document.getElementById('cart').textContent = document.getElementById('name').value; document.title = 'Cart'">Add</button>
+      <p id=cart></p><iframe src=/frame name=inner></iframe><a id=file href=/file download>file</a>
+      <button id=pop onclick="window.open('/frame?popup')">pop</button>
+      <button id=ask onclick="document.title = String(confirm('sure?'))">ask</button>
+      <input type=file id=up onchange="this.files[0].text().then(t => document.title = 'up:' + t)">""",
+    "/frame": "<title>Frame</title><b id=in>inside</b>",
+    "/many": """<title>Many</title><script>
+      Promise.all([...Array(200).keys()].map(i => fetch('/n/' + i).then(r => r.text())))
+        .then(all => document.title = 'got ' + all.reduce((a, b) => a + Number(b), 0))</script>""",
+    "/worker": """<title>Worker</title><script>
+      navigator.serviceWorker.register('/sw.js').then(() => navigator.serviceWorker.ready)
+        .then(() => document.title = 'ready').catch(e => document.title = String(e))</script>""",
+    "/app": """<title>App</title><nav><a href=/app/one>one</a></nav><main></main><script>
+      document.querySelector('a').onclick = e => { e.preventDefault(); history.pushState({}, '', '/app/one'); setTimeout(() => {
+        document.querySelector('main').innerHTML = '<h2>Number one</h2>' }, 20) }</script>""",
+}
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        path = self.path.split("?")[0]
+        kind, body = "text/html", PAGES.get(path)
+        if path.startswith("/n/"):
+            kind, body = "text/plain", path[3:]
+        elif path == "/file":
+            kind, body = "application/octet-stream", "downloaded bytes"
+        elif path == "/sw.js":
+            kind, body = "text/javascript", "onfetch = e => {}"
+        elif path.startswith("/cookie"):
+            body = "<title>" + (self.headers.get("Cookie") or "none") + "</title>"
+        data = (body or "").encode()
+        self.send_response(200 if body is not None else 404)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        if path == "/file":
+            self.send_header("Content-Disposition", "attachment; filename=report.bin")
+        if path == "/cookie/set":
+            self.send_header("Set-Cookie", "kept=yes; Max-Age=3600; Path=/")
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *args):
+        pass
+
+
+http.server.ThreadingHTTPServer.request_queue_size = 256
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 8000), Handler)
+print("serves", flush=True)
+server.serve_forever()
