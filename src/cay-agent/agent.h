@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cay-agent: lets one paired daemon make sandboxes on this machine (`cay agent`).
+ *
+ * Theory of operation. The agent dials the daemon, so nothing listens here. Both prove their keys (docs/agent-link.md), then the agent
+ * serves requests about boxes with the native engine, whose warden it started before it gave up root. Box links are relayed as channels.
+ * A lost connection is dialled again, with growing and random pauses; the boxes live on meanwhile, and box links continue by themselves.
+ * The daemon can ask for boxes and nothing else: no command runs outside of one, and no folder of this machine is mapped. When the agent
+ * ends, its boxes end.
+ */
+#pragma once
+
+#include "cay-agent/dial.h"
+#include "cay-agent/options.h"
+#include "cay-agent/state.h"
+#include "domain/model/port_engine.h"
+#include "foundation/loop/signal.h"
+#include "links/agent/agent_channels.h"
+
+enum agent_step { /* what it waits for */
+                  AGENT_STEP_PAUSE,
+                  AGENT_STEP_DIALLING,
+                  AGENT_STEP_CHALLENGE,
+                  AGENT_STEP_WELCOME,
+                  AGENT_STEP_SERVING,
+};
+
+struct agent {
+        struct agent_options options;
+        struct agent_state state;
+        char code[CAY_PROOF_CODE]; /* "": none */
+        struct cay_loop *loop;
+        struct cay_signal signals;
+        struct cay_engine *engine;
+        struct agent_dial dial;
+        struct cay_timer timer; /* the next try, or the end of patience */
+        struct cay_deferred over;
+        enum agent_step step;
+        unsigned tries;
+        uint64_t welcomed_ms, heard_ms;
+        uint32_t heartbeat_ms;
+        uint8_t said[AGENT_SMALL_MAX]; /* HELLO, then CHALLENGE */
+        size_t hello_len, said_len;
+        uint8_t daemon[CAY_PROOF_KEY]; /* that it proved */
+        struct agent_channels channels;
+        unsigned serial; /* of the connection: answers to requests of an earlier one are dropped */
+        unsigned boxes;
+        char why[256]; /* the connection ends */
+        int status;    /* of the program */
+        bool is_over;
+};
+
+int agent_main(int argc, char **argv);
+
+/* agent_serve.c: requests of the daemon. */
+int agent_serve_begin(struct agent *a);                              /* lists boxes */
+int agent_serve_ask(struct agent *a, const struct agent_message *m); /* 0 or -EPROTO */
+int agent_serve_open(struct agent *a, struct cay_error *err); /* the engine: while there are privileges */
+void agent_serve_close(struct agent *a);                      /* ends the boxes */
+
+/* agent.c */
+int agent_say(struct agent *a, const struct agent_message *m); /* 0 or -errno */

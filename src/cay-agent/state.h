@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an agent remembers: its own key, and the key of each daemon that it was paired with, by address. Everything is opened before root
+ * is given up; after that only what is open can be written.
+ */
+#pragma once
+
+#include "domain/auth/proof.h"
+#include "foundation/base/error.h"
+
+struct agent_state {
+        struct cay_proof_pair pair; /* its own */
+        bool is_paired;
+        uint8_t daemon[CAY_PROOF_KEY]; /* pinned, once paired */
+        int pin;                       /* the daemon's file; -1: not open */
+};
+
+/* folder NULL: the usual one of this user. */
+int agent_state_open(struct agent_state *s, const char *folder, const char *address, struct cay_error *err);
+int agent_state_pin(struct agent_state *s, const uint8_t daemon[CAY_PROOF_KEY],
+                    struct cay_error *err); /* stored when it returns */
+void agent_state_close(struct agent_state *s);

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cay-front/front_agents.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "domain/auth/digest.h"
+#include "domain/model/port_clock.h"
+#include "domain/sandboxes/service.h"
+#include "engines/remote/remote.h"
+#include "foundation/base/clock.h"
+#include "foundation/base/log.h"
+#include "foundation/base/str.h"
+#include "foundation/http/ws.h"
+#include "links/agent/agent_channels.h"
+#include "links/agent/agent_message.h"
+
+#define UNPROVEN_MAX 64u
+#define PROOF_MS 10000u
+#define CHALLENGE_SIGNED                                                                                     \
+        (AGENT_HEAD + 2 + AGENT_KEY + AGENT_NONCE) /* of its bytes: all before the signature */
+
+struct cay_front_agents {
+        struct cay_front_agents_env env;
+        struct cay_rest_more row;
+        struct agent_conn *conns;
+        unsigned unproven;
+        bool stopping;
+};
+
+enum step { AWAIT_HELLO, AWAIT_PROOF, STORING, PROVEN, OVER }; /* what it waits for */
+
+struct agent_conn {
+        struct cay_front_agents *all;
+        struct agent_conn *next, **back;
+        struct cay_ws ws;
+        struct cay_timer timer; /* for the proof */
+        struct cay_deferred release;
+        enum step step;
+        bool is_pairing, closed;
+        uint8_t key[AGENT_KEY];                               /* that it claims */
+        char owner[CAY_NAME_MAX + 1], name[CAY_NAME_MAX + 1]; /* "": no machine that we know */
+        char about[AGENT_ABOUT_MAX + 1];
+        uint8_t said[AGENT_SMALL_MAX]; /* HELLO, then CHALLENGE */
+        size_t hello_len, said_len;
+        struct cay_remote_session *session; /* once proven */
+        struct cay_store_commit commit;
+        struct cay_machine paired; /* while it is being stored */
+        char end[CAY_WS_REASON_MAX + 1];
+};
+
+static uint64_t wall_ms(const struct cay_front_agents *a)
+{
+        struct cay_clock_reading now;
+
+        a->env.clock->read(a->env.clock, &now);
+        return now.wall_ms;
+}
+
+/* Ends */
+
+static void free_conn(struct cay_deferred *d)
+{
+        struct agent_conn *c = cay_container_of(d, struct agent_conn, release);
+
+        explicit_bzero(c, sizeof(*c));
+        free(c);
+}
+
+static void stop_counting(struct agent_conn *c)
+{
+        if (c->step < PROVEN)
+                c->all->unproven--;
+        cay_timer_clear(&c->timer);
+}
+
+/* A commit under way keeps the memory until it is done. */
+static void let_go(struct agent_conn *c)
+{
+        bool storing = c->step == STORING;
+
+        if (c->step == OVER)
+                return;
+        stop_counting(c);
+        if (c->session) {
+                struct cay_machine *m = cay_machines_find(c->all->env.machines, c->owner, c->name);
+
+                cay_log_info("machine away", "owner=%s machine=%s why=%s", c->owner, c->name, c->end);
+                if (m)
+                        m->seen_wall_ms = wall_ms(c->all);
+                cay_remote_session_end(cay_take(c->session));
+        }
+        *c->back = c->next;
+        if (c->next)
+                c->next->back = c->back;
+        c->step = OVER;
+        c->release.run = free_conn;
+        if (!storing)
+                cay_loop_defer(c->all->env.loop, &c->release);
+}
+
+static void on_closed(struct cay_ws *ws, unsigned code, const char *reason)
+{
+        struct agent_conn *c = cay_container_of(ws, struct agent_conn, ws);
+
+        if (!c->end[0])
+                snprintf(c->end, sizeof(c->end), "%s",
+                         reason[0]             ? reason
+                         : code == CAY_WS_LOST ? "the connection was lost"
+                                               : "it left");
+        let_go(c);
+}
+
+/* on_closed follows: after the closing handshake, or after a while without one. */
+static void hang_up(void *ctx, const char *why)
+{
+        struct agent_conn *c = ctx;
+
+        if (!c->end[0])
+                snprintf(c->end, sizeof(c->end), "%s", why);
+        cay_ws_close(&c->ws, CAY_WS_GOING_AWAY, why);
+}
+
+static ssize_t send_ws(void *ctx, const void *bytes, size_t len)
+{
+        struct agent_conn *c = ctx;
+        ssize_t r = cay_ws_send(&c->ws, CAY_WS_BINARY, bytes, len);
+
+        if (r < 0 && cay_ws_is_open(&c->ws)) /* bytes are missing now: the agent begins again */
+                hang_up(c, "there is no room for more");
+        if (r >= (ssize_t)AGENT_QUEUED_HIGH)
+                cay_ws_ask_drain(&c->ws);
+        return r;
+}
+
+static const struct cay_remote_transport transport = { .send = send_ws, .hang_up = hang_up };
+
+static int say(struct agent_conn *c, const struct agent_message *m)
+{
+        uint8_t bytes[AGENT_SMALL_MAX];
+        int len = agent_message_write(m, bytes, sizeof(bytes));
+
+        return len > 0 && cay_ws_send(&c->ws, CAY_WS_BINARY, bytes, (size_t)len) >= 0 ? 0 : -1;
+}
+
+static void refuse(struct agent_conn *c, enum cay_code code, const char *why)
+{
+        struct agent_message m = { .type = AGENT_refused, .refused.code = (uint8_t)code };
+
+        agent_text_set(m.refused.text, why);
+        cay_log_info("agent refused", "machine=%s owner=%s why=%s", c->name, c->owner, why);
+        say(c, &m);
+        snprintf(c->end, sizeof(c->end), "refused");
+        cay_ws_close(&c->ws, CAY_WS_REFUSED, "refused");
+}
+
+static void on_patience(struct cay_timer *t)
+{
+        hang_up(cay_container_of(t, struct agent_conn, timer), "no proof came");
+}
+
+/* Proofs */
+
+static struct cay_machine *find_machine(struct agent_conn *c)
+{
+        return c->name[0] ? cay_machines_find(c->all->env.machines, c->owner, c->name) : NULL;
+}
+
+static int make_challenge(struct agent_conn *c, const char *code, struct agent_message *m)
+{
+        const struct cay_proof_pair *pair = c->all->env.pair;
+        uint8_t bytes[AGENT_SMALL_MAX];
+        size_t len = c->hello_len + CHALLENGE_SIGNED;
+        int n;
+
+        *m = (struct agent_message){ .type = AGENT_challenge, .challenge.version = AGENT_VERSION };
+        memcpy(m->challenge.key, pair->key, sizeof(m->challenge.key));
+        if (cay_digest_random(m->challenge.nonce, sizeof(m->challenge.nonce)) < 0 ||
+            cay_digest_random(m->challenge.mac, sizeof(m->challenge.mac)) < 0)
+                return -1;
+        n = agent_message_write(m, bytes, sizeof(bytes));
+        if (n < 0 || len > sizeof(c->said))
+                return -1;
+        memcpy(c->said + c->hello_len, bytes, CHALLENGE_SIGNED);
+        if (cay_proof_sign(pair, "daemon", c->said, len, m->challenge.signature) < 0 ||
+            (code && cay_proof_mac(code, "daemon", c->said, len, m->challenge.mac) < 0))
+                return -1;
+        n = agent_message_write(m, bytes, sizeof(bytes));
+        if (n < 0 || c->hello_len + (size_t)n > sizeof(c->said))
+                return -1;
+        memcpy(c->said + c->hello_len, bytes, (size_t)n);
+        c->said_len = c->hello_len + (size_t)n;
+        return 0;
+}
+
+static void hear_hello(struct agent_conn *c, const struct agent_hello *h, const void *bytes, size_t len)
+{
+        struct cay_machines *all = c->all->env.machines;
+        struct cay_machine *m;
+        struct agent_message out;
+
+        if (h->version < AGENT_VERSION) {
+                refuse(c, CAY_UNSUPPORTED,
+                       "this agent is too old for the daemon: install the daemon's version of cay");
+                return;
+        }
+        c->is_pairing = h->code_id[0] != '\0';
+        m = c->is_pairing ? cay_machines_find_code(all, h->code_id, wall_ms(c->all))
+                          : cay_machines_find_key(all, h->key);
+        if (m && h->name[0] && strcmp(h->name, m->name) != 0)
+                m = NULL;
+        if (m) {
+                cay_str_copy(c->owner, sizeof(c->owner), m->owner);
+                cay_str_copy(c->name, sizeof(c->name), m->name);
+        }
+        memcpy(c->key, h->key, sizeof(c->key));
+        cay_str_copy(c->about, sizeof(c->about), h->about);
+        memcpy(c->said, bytes, len);
+        c->hello_len = len;
+        if (make_challenge(c, m && c->is_pairing ? m->code : NULL, &out) < 0 || say(c, &out) < 0) {
+                hang_up(c, "the daemon cannot prove itself now");
+                return;
+        }
+        c->step = AWAIT_PROOF;
+}
+
+static bool is_proven(struct agent_conn *c, const struct agent_proof *p, struct cay_machine *m)
+{
+        uint8_t mac[AGENT_MAC];
+
+        if (!cay_proof_is_signed(c->key, "agent", c->said, c->said_len, p->signature) || !m)
+                return false;
+        if (!c->is_pairing)
+                return m->paired_wall_ms > 0 && memcmp(m->key, c->key, sizeof(c->key)) == 0;
+        if (!m->code[0] || cay_proof_mac(m->code, "agent", c->said, c->said_len, mac) < 0)
+                return false;
+        return cay_digest_equal(mac, p->mac, sizeof(mac));
+}
+
+/* Being let in */
+
+static void let_in(struct agent_conn *c)
+{
+        struct agent_message m = { .type = AGENT_welcome, .welcome.heartbeat_ms = c->all->env.heartbeat_ms };
+
+        cay_str_copy(m.welcome.name, sizeof(m.welcome.name), c->name);
+        if (say(c, &m) < 0) {
+                hang_up(c, "there is no room for more");
+                return;
+        }
+        c->session = cay_remote_session_new(c->all->env.engine, c->owner, c->name, &transport, c);
+        if (!c->session) {
+                hang_up(c, "the daemon has no room for another machine");
+                return;
+        }
+        stop_counting(c);
+        c->step = PROVEN;
+        cay_log_info("machine connected", "owner=%s machine=%s about=%s", c->owner, c->name, c->about);
+}
+
+static void on_stored(struct cay_job *job)
+{
+        struct agent_conn *c = cay_container_of(job, struct agent_conn, commit.job);
+        struct cay_error err = job->err;
+
+        /* It may have been removed meanwhile. */
+        if (err.code == CAY_OK && !cay_machines_find(c->all->env.machines, c->paired.owner, c->paired.name))
+                cay_fail(&err, CAY_NOT_FOUND, "the machine was removed");
+        if (err.code == CAY_OK)
+                cay_machines_put(c->all->env.machines, &c->paired, &err);
+        if (c->step == OVER) {
+                cay_loop_defer(c->all->env.loop, &c->release);
+                return;
+        }
+        if (err.code != CAY_OK) {
+                c->step = AWAIT_PROOF;
+                refuse(c, err.code, err.msg);
+                return;
+        }
+        cay_log_info("machine paired", "owner=%s machine=%s", c->owner, c->name);
+        let_in(c);
+}
+
+static void store_pairing(struct agent_conn *c, const struct cay_machine *m)
+{
+        struct cay_store *store = c->all->env.store;
+        cay_auto_buf struct cay_buf record = { 0 };
+        char name[CAY_MACHINE_RECORD_NAME];
+        struct cay_store_batch *b;
+
+        c->paired = *m;
+        c->paired.paired_wall_ms = wall_ms(c->all);
+        c->paired.code[0] = '\0';
+        memcpy(c->paired.key, c->key, sizeof(c->key));
+        cay_str_copy(c->paired.about, sizeof(c->paired.about), c->about);
+        cay_machine_record_name(&c->paired, name);
+        cay_buf_init(&record, CAY_MACHINE_RECORD_MAX);
+        if (cay_machine_record(&c->paired, &record) < 0) {
+                refuse(c, CAY_INTERNAL, "the pairing could not be written");
+                return;
+        }
+        c->step = STORING;
+        cay_timer_clear(&c->timer);
+        cay_job_init(&c->commit.job, on_stored);
+        b = store->ops->begin(store);
+        cay_store_put_value(store, b, name, cay_buf_data(&record));
+        store->ops->commit(store, b, CAY_STORE_SURE, &c->commit);
+}
+
+static void hear_proof(struct agent_conn *c, const struct agent_proof *p)
+{
+        struct cay_machine *m = find_machine(c);
+
+        if (!is_proven(c, p, m)) {
+                if (m && c->is_pairing)
+                        m->tries++;
+                refuse(c, CAY_DENIED,
+                       c->is_pairing
+                               ? "the pairing code is wrong, was used, or is too old: `cay remote add` makes "
+                                 "another"
+                               : "this daemon does not know this machine: pair it with `cay remote add`");
+                return;
+        }
+        if (c->is_pairing)
+                store_pairing(c, m);
+        else
+                let_in(c);
+}
+
+static size_t on_message(struct cay_ws *ws, enum cay_ws_opcode kind, const void *bytes, size_t len)
+{
+        struct agent_conn *c = cay_container_of(ws, struct agent_conn, ws);
+        struct agent_message m;
+
+        if (kind != CAY_WS_BINARY) {
+                hang_up(c, "only binary messages are expected");
+        } else if (c->session) {
+                if (cay_remote_session_hear(c->session, bytes, len) < 0)
+                        hang_up(c, "the agent broke the protocol");
+        } else if (agent_message_read(bytes, len, AGENT_AGENT, &m) < 0) {
+                hang_up(c, "the agent broke the protocol");
+        } else if (c->step == AWAIT_HELLO && m.type == AGENT_hello) {
+                hear_hello(c, &m.hello, bytes, len);
+        } else if (c->step == AWAIT_PROOF && m.type == AGENT_proof) {
+                hear_proof(c, &m.proof);
+        } else {
+                hang_up(c, "the agent broke the protocol");
+        }
+        return len;
+}
+
+static void on_drain(struct cay_ws *ws)
+{
+        struct agent_conn *c = cay_container_of(ws, struct agent_conn, ws);
+
+        if (c->session)
+                cay_remote_session_drained(c->session);
+}
+
+/* Accepting */
+
+static const char *why_not(const struct cay_front_agents *a)
+{
+        if (!a->env.engine || !a->env.pair)
+                return "this daemon takes no agents: its log says why";
+        if (a->stopping)
+                return "the daemon stops";
+        return a->unproven >= UNPROVEN_MAX ? "too many agents are connecting: try again in a moment" : NULL;
+}
+
+static void handle(const void *owner, const struct cay_rest_place *place, struct cay_http_request *req,
+                   const struct cay_visitor *v)
+{
+        static const struct cay_ws_options options = { .message_max = AGENT_MAX };
+        static const struct cay_ws_ops ops = { .on_message = on_message,
+                                               .on_drain = on_drain,
+                                               .on_closed = on_closed };
+        struct cay_front_agents *a = (struct cay_front_agents *)owner;
+        const struct cay_http_fault *fault = cay_ws_check(req);
+        const char *why = why_not(a);
+        struct agent_conn *c;
+
+        (void)place;
+        if (fault || why) {
+                cay_rest_refuse(req, fault ? fault->status : 503, fault ? fault->text : why, v->request_id);
+                return;
+        }
+        c = calloc(1, sizeof(*c));
+        if (!c || cay_timer_set(a->env.loop, &c->timer, PROOF_MS, on_patience) < 0) {
+                free(c);
+                cay_rest_refuse(req, 503, "no memory is left: try again in a moment", v->request_id);
+                return;
+        }
+        c->all = a;
+        if (cay_ws_accept(&c->ws, req, a->env.loop, NULL, &options, &ops) < 0) {
+                cay_timer_clear(&c->timer);
+                free(c);
+                return;
+        }
+        a->unproven++;
+        c->next = a->conns;
+        c->back = &a->conns;
+        if (c->next)
+                c->next->back = &c->next;
+        a->conns = c;
+}
+
+/* For the engine */
+
+static bool is_known(void *ctx, const char *owner, const char *machine)
+{
+        return cay_machines_find(((struct cay_front_agents *)ctx)->env.machines, owner, machine) != NULL;
+}
+
+static void on_ready(void *ctx, const char *owner, const char *machine)
+{
+        struct cay_front_agents *a = ctx;
+
+        if (*a->env.service)
+                cay_service_machine_back(*a->env.service, "remote", owner, machine);
+}
+
+int cay_front_agents_new(const struct cay_front_agents_env *env, struct cay_front_agents **ret,
+                         struct cay_error *err)
+{
+        struct cay_front_agents *a = calloc(1, sizeof(*a));
+
+        if (!a)
+                return cay_fail(err, CAY_INTERNAL, "no memory for agents");
+        a->env = *env;
+        a->row = (struct cay_rest_more){
+                .row = "GET " AGENT_PATH, .is_open = true, .handle = handle, .owner = a
+        };
+        if (env->engine)
+                cay_engine_remote_set(env->engine,
+                                      &(struct cay_remote_env){ .is_known = is_known,
+                                                                .on_ready = on_ready,
+                                                                .ctx = a,
+                                                                .heartbeat_ms = env->heartbeat_ms });
+        *ret = a;
+        return 0;
+}
+
+void cay_front_agents_stop(struct cay_front_agents *a)
+{
+        struct agent_conn *next;
+
+        if (!a)
+                return;
+        a->stopping = true;
+        for (struct agent_conn *c = a->conns; c; c = next) {
+                next = c->next;
+                hang_up(c, "the daemon stops");
+        }
+}
+
+void cay_front_agents_free(struct cay_front_agents *a)
+{
+        free(a);
+}
+
+void cay_front_agents_tell(struct cay_front_agents *a)
+{
+        if (a->env.engine)
+                cay_remote_tell_ready(a->env.engine);
+}
+
+const struct cay_rest_more *cay_front_agents_row(const struct cay_front_agents *a)
+{
+        return &a->row;
+}
+
+/* For ops */
+
+bool cay_front_agents_facts(void *ctx, const char *owner, const char *name, struct cay_machine_facts *ret)
+{
+        const struct cay_front_agents *a = ctx;
+        struct cay_remote_facts f;
+        uint64_t now = cay_clock_ms(), wall = wall_ms(a);
+
+        if (!a->env.engine || !cay_remote_find(a->env.engine, owner, name, &f) || !f.is_ready)
+                return false;
+        *ret = (struct cay_machine_facts){ .since_wall_ms = wall - (now - f.since_ms),
+                                           .heard_wall_ms = wall - (now - f.heard_ms),
+                                           .latency_us = f.latency_us,
+                                           .boxes = f.boxes };
+        return true;
+}
+
+void cay_front_agents_forget(void *ctx, const char *owner, const char *name)
+{
+        const struct cay_front_agents *a = ctx;
+
+        if (a->env.engine)
+                cay_remote_forget(a->env.engine, owner, name, "the machine was removed");
+}

@@ -1,0 +1,392 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The remote engine: a daemon and the agent of a user's machine, with a relay between them that cuts. test_remote.py [NAME…] runs some."""
+import contextlib
+import hashlib
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from daemon import CAY, PATIENCE_S, Daemon, is_alive, ready_again, wait_for  # noqa: E402
+from ws_client import Closed, WebSocket  # noqa: E402
+
+MIB = 1024 * 1024
+LINES = 600000
+# Limits that this machine may not have for an ordinary user do not matter here.
+SKIP = ["memory", "swap", "cpus", "pids", "disk", "inodes"]
+
+
+class Relay:
+    """TCP on loopback to a daemon's port; every connection through it can be cut, or held without a word."""
+
+    def __init__(self, port):
+        self.port, self.pairs, self.lock, self.held = port, [], threading.Lock(), threading.Event()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = self.listener.getsockname()[1]
+        self.is_over = False
+        self.carried = 0
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while not self.is_over:
+            try:
+                one, _ = self.listener.accept()
+            except OSError:
+                return
+            try:
+                other = socket.create_connection(("127.0.0.1", self.port))
+            except OSError:
+                one.close()
+                continue
+            with self.lock:
+                self.pairs.append((one, other))
+            threading.Thread(target=self.carry, args=(one, other), daemon=True).start()
+
+    def carry(self, one, other):
+        with contextlib.suppress(OSError, ValueError):
+            while True:
+                for s in select.select([one, other], [], [])[0]:
+                    data = s.recv(65536)
+                    if not data:
+                        raise OSError
+                    while self.held.is_set() and not self.is_over:
+                        select.select([], [], [], 0.05)
+                    (other if s is one else one).sendall(data)
+                    self.carried += len(data)
+        one.close()
+        other.close()
+
+    def cut(self):
+        with self.lock:
+            pairs, self.pairs = self.pairs, []
+        for pair in pairs:
+            for s in pair:
+                with contextlib.suppress(OSError):
+                    s.shutdown(socket.SHUT_RDWR)
+        return len(pairs)
+
+    def close(self):
+        self.is_over = True
+        self.held.clear()
+        self.listener.close()
+        self.cut()
+
+
+class Agent:
+    def __init__(self, port, name, folder, code=None, flags=()):
+        self.folder = folder
+        self.log_path = os.path.join(folder, name + ".log")
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen([CAY, "agent", "--connect", f"ws://127.0.0.1:{port}/agent", "--name", name, "--state",
+                                             os.path.join(folder, name), *flags], stdin=subprocess.PIPE, stderr=log, stdout=log)
+        if code is not None:
+            self.process.stdin.write((code + "\n").encode())
+        self.process.stdin.close()
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8") as f:
+            return f.read()
+
+    def stop(self, expect=0):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(PATIENCE_S) == expect, (self.process.returncode, self.log())
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(PATIENCE_S)
+
+
+def state(d, name):
+    return d.must(200, "GET", f"/api/machines/{name}")["state"]
+
+
+def wait_state(d, name, wanted):
+    wait_for(f"{name} to be {wanted}", lambda: state(d, name) == wanted)
+
+
+def box_state(d, box):
+    return d.must(200, "GET", f"/api/sandboxes/{box}")["status"].lower()
+
+
+def wait_box(d, box, wanted):
+    wait_for(f"the sandbox to be {wanted}", lambda: box_state(d, box) == wanted)
+
+
+@contextlib.contextmanager
+def paired(d, name="laptop", port=None):
+    folder = tempfile.mkdtemp(prefix="cay-agent-")
+    made = d.must(201, "POST", "/api/machines", {"name": name})
+    agent = Agent(port or d.port, name, folder, made["code"])
+    try:
+        wait_state(d, name, "ready")
+        yield agent
+    except BaseException:
+        print("agent's log:\n" + agent.log()[-4000:])
+        raise
+    finally:
+        if agent.process.poll() is None:
+            agent.stop()
+        shutil.rmtree(folder)
+
+
+def make(d, **fields):
+    return d.make(machine="laptop", may_skip=SKIP, **fields)
+
+
+def begin(d, box, command, **fields):
+    return d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": command, "background": True, **fields})["exec_id"]
+
+
+def sandboxes_are_made_used_and_destroyed():
+    with Daemon() as d, paired(d) as agent:
+        box = make(d)
+        assert d.must(200, "GET", f"/api/sandboxes/{box}")["engine"] == "remote"
+        assert d.must(200, "GET", f"/api/sandboxes/{box}")["machine"] == "laptop"
+        r = d.run(box, "echo out; echo err >&2; exit 3")
+        assert (r["exit_code"], r["stdout"], r["stderr"]) == (3, "out\n", "err\n"), r
+        data = os.urandom(3 * MIB)
+        assert d.ask("PUT", f"/api/sandboxes/{box}/files?path=/workspace/blob", data).status in (200, 201)
+        assert d.must(200, "GET", f"/api/sandboxes/{box}/files?path=/workspace/blob") == data
+        assert d.run(box, "sha256sum < blob")["stdout"].split()[0] == hashlib.sha256(data).hexdigest()
+        # A server inside, through the daemon.
+        begin(d, box, "exec python3 -m http.server 8000 --directory /workspace")
+        wait_for("the server inside", lambda: d.ask("GET", f"/api/sandboxes/{box}/ports/8000/blob").body == data)
+        # Paused and resumed over there.
+        d.must(200, "POST", f"/api/sandboxes/{box}/pause")
+        wait_box(d, box, "paused")
+        d.must(200, "POST", f"/api/sandboxes/{box}/resume")
+        assert d.run(box, "echo again")["stdout"] == "again\n"
+        m = d.must(200, "GET", "/api/machines")["machines"][0]
+        assert m["sandboxes"] == 1 and m["latency_us"] > 0 and m["fingerprint"] in agent.log(), m
+        assert d.ask("DELETE", f"/api/sandboxes/{box}").status in (200, 204)
+        wait_for("nothing there", lambda: d.must(200, "GET", "/api/machines/laptop")["sandboxes"] == 0)
+
+
+def the_cli_shows_machines():
+    with Daemon() as d, paired(d):
+        env = {**d.environment(), "NO_COLOR": "1"}
+
+        def cay(*words):
+            return subprocess.run([CAY, *words, "--data", os.path.join(d.folder, "data")], env=env, capture_output=True, text=True,
+                                  timeout=PATIENCE_S)
+        # The daemon's own user is another owner than the token's.
+        added = cay("remote", "add", "desk")
+        assert re.search(r"code +\w{5}-\w{5}-\w{5}-\w{5}\b", added.stdout) and "cay agent --connect ws://127.0.0.1:" in added.stdout, added
+        assert "desk" in cay("remote").stdout and "waiting" in cay("remote").stdout
+        assert "laptop" not in cay("remote").stdout
+        assert cay("remote", "add", "desk").returncode != 0
+        assert cay("remote", "rm", "desk").returncode == 0
+        assert "desk" not in cay("remote").stdout
+        assert "--connect" in subprocess.run([CAY, "help", "agent"], capture_output=True, text=True).stdout
+        r = subprocess.run([CAY, "agent", "--connect", "http://x/"], capture_output=True, text=True)
+        assert r.returncode == 2 and "wss://" in r.stderr, r
+
+
+def machines_belong_to_their_owner():
+    with Daemon() as d, paired(d):
+        other = d.make_token("--owner", "other")
+        assert d.must(200, "GET", "/api/machines", token=other)["machines"] == []
+        assert d.ask("GET", "/api/machines/laptop", token=other).status == 404
+        assert d.ask("DELETE", "/api/machines/laptop", token=other).status == 404
+        a = d.ask("POST", "/api/sandboxes", {"machine": "laptop"}, token=other)
+        assert a.status == 404 and "machine" in a.json["error"]["message"] if "error" in a.json else a.status == 404, a
+        assert d.ask("POST", "/api/sandboxes", {"engine": "remote"}, token=other).status == 400
+        assert d.ask("POST", "/api/sandboxes", {"engine": "native", "machine": "laptop"}).status == 400
+        assert d.ask("POST", "/api/sandboxes", {"machine": "laptop", "workspace": {"path": "/tmp"}}).status >= 400
+        # The only machine of an owner need not be named.
+        box = d.make(engine="remote", may_skip=SKIP)
+        assert d.must(200, "GET", f"/api/sandboxes/{box}")["machine"] == "laptop"
+
+
+def strangers_are_refused():
+    with Daemon() as d, contextlib.ExitStack() as stack:
+        folder = tempfile.mkdtemp(prefix="cay-agent-")
+        stack.callback(shutil.rmtree, folder)
+        code = d.must(201, "POST", "/api/machines", {"name": "laptop"})["code"]
+        wrong = code[:-1] + ("a" if code[-1] != "a" else "b")
+        for name, given, words in (("laptop", wrong, "pairing code is wrong"), ("desk", code, "pairing code is wrong"),
+                                   ("laptop", "nonsense", "no pairing code"), ("laptop", None, "not paired")):
+            agent = Agent(d.port, name, folder, given)
+            assert agent.process.wait(PATIENCE_S) == 1 and words in agent.log(), agent.log()
+            os.unlink(agent.log_path)
+        # The code works once; the machine is then known by its key, and needs no code.
+        agent = Agent(d.port, "laptop", folder, code)
+        wait_state(d, "laptop", "ready")
+        agent.stop()
+        wait_state(d, "laptop", "away")
+        thief = Agent(d.port, "laptop", os.path.join(folder, "laptop"), code)
+        assert thief.process.wait(PATIENCE_S) == 1 and "pairing code is wrong" in thief.log(), thief.log()
+        agent = Agent(d.port, "laptop", folder)
+        wait_state(d, "laptop", "ready")
+        # One that was removed is not let in again.
+        d.must(200, "DELETE", "/api/machines/laptop")
+        assert agent.process.wait(PATIENCE_S) == 1 and "does not know this machine" in agent.log(), agent.log()
+        # Bytes that are no message.
+        ws = WebSocket(d.port, "/agent", token=None)
+        ws.send(b"\xff" * 100)
+        try:
+            ws.read()
+            raise AssertionError("it was let in")
+        except Closed as e:
+            assert "protocol" in e.reason, e
+        assert d.ask("GET", "/agent").status == 426
+
+
+def another_daemon_is_not_believed():
+    """Somebody else answers at the daemon's address: the agent does not serve it, and returns to the right one."""
+    with Daemon() as d, Daemon() as other:
+        relay = Relay(d.port)
+        with paired(d, port=relay.address) as agent:
+            relay.port = other.port
+            relay.cut()
+            wait_for("distrust", lambda: "not the daemon that this machine was paired with" in agent.log())
+            relay.port = d.port
+            relay.cut()
+            wait_state(d, "laptop", "ready")
+        relay.close()
+
+
+def cuts_lose_nothing():
+    """Output, an upload and a command's input pass through a link that is cut again and again."""
+    with Daemon() as d:
+        relay = Relay(d.port)
+        with paired(d, port=relay.address):
+            box = make(d)
+            size = 12 * MIB
+            script = f"import hashlib,sys,time\nh=hashlib.sha256()\nfor i in range({size // MIB}):\n b=bytes([i%251])*{MIB}\n h.update(b);sys.stdout.buffer.write(b);sys.stdout.flush();time.sleep(.02)\n"
+            d.ask("PUT", f"/api/sandboxes/{box}/files?path=/workspace/out.py", script)
+            wanted = hashlib.sha256()
+            for i in range(size // MIB):
+                wanted.update(bytes([i % 251]) * MIB)
+            over, cuts = threading.Event(), [0]
+
+            def cut():
+                mark = relay.carried
+                while not over.is_set():
+                    if relay.carried - mark > 3 * MIB:
+                        cuts[0] += relay.cut()
+                        mark = relay.carried
+                    over.wait(0.02)
+
+            cutter = threading.Thread(target=cut)
+            cutter.start()
+            try:
+                data = os.urandom(size)
+                a = d.ask("PUT", f"/api/sandboxes/{box}/files?path=/workspace/in", data)
+                assert a.status in (200, 201), a
+                up = cuts[0]
+                got = hashlib.sha256(d.must(200, "GET", f"/api/sandboxes/{box}/files?path=/workspace/in"))
+                assert got.hexdigest() == hashlib.sha256(data).hexdigest()
+                down = cuts[0]
+                r = d.run(box, "python3 out.py | sha256sum; sha256sum < in")
+                assert r["stdout"].split()[0] == wanted.hexdigest() and r["stdout"].split()[2] == hashlib.sha256(data).hexdigest(), r
+                # A command's output, as it comes.
+                a = d.ask("POST", f"/api/sandboxes/{box}/execute", {"command": f"seq 1 {LINES}", "stream": True})
+                lines = [json.loads(line) for line in a.body.splitlines()]
+                text = "".join(e["text"] for e in lines if e.get("event") == "stdout")
+                assert text == "".join(f"{i}\n" for i in range(1, LINES + 1)), (len(text), lines[:2], lines[-1])
+            finally:
+                over.set()
+                cutter.join()
+            assert 0 < up < down <= cuts[0], (up, down, cuts)
+            assert box_state(d, box) in ("ready", "busy")
+        relay.close()
+
+
+def an_agent_that_is_away_returns():
+    with Daemon("--health-interval", "200ms", "--health-misses", "3", "--agent-heartbeat", "300ms") as d:
+        relay = Relay(d.port)
+        with paired(d, port=relay.address):
+            box = make(d)
+            run = begin(d, box, "echo begun; cat; echo over", open_stdin=True)
+            relay.held.set()  # nothing is closed, and nothing comes: only the heartbeat tells
+            wait_box(d, box, "error")
+            assert d.must(200, "GET", f"/api/sandboxes/{box}")["cause"] == "engine_lost"
+            wait_state(d, "laptop", "away")
+            a = d.ask("POST", "/api/sandboxes", {"machine": "laptop", "may_skip": SKIP})
+            assert a.status == 503 and "away" in a.body.decode(), a
+            relay.held.clear()
+            relay.cut()
+            wait_state(d, "laptop", "ready")
+            wait_for("the sandbox", lambda: box_state(d, box) in ("ready", "busy"))
+            assert d.run(box, "echo here")["stdout"] == "here\n"
+            assert d.must(200, "GET", f"/api/sandboxes/{box}/execs/{run}")["status"].lower() == "running", run
+            # Destroyed while the machine is away: gone when it is back.
+            relay.held.set()
+            wait_state(d, "laptop", "away")
+            assert d.ask("DELETE", f"/api/sandboxes/{box}").status in (200, 204)
+            relay.held.clear()
+            relay.cut()
+            wait_state(d, "laptop", "ready")
+            wait_for("nothing there", lambda: d.must(200, "GET", "/api/machines/laptop")["sandboxes"] == 0)
+        relay.close()
+
+
+def fronts_and_daemons_come_back():
+    with Daemon() as d, paired(d) as agent:
+        box = make(d)
+        run = begin(d, box, "for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep .3; done; touch /workspace/over")
+        os.kill(d.child("cay-front"), signal.SIGKILL)
+        ready_again(d)
+        wait_state(d, "laptop", "ready")
+        wait_for("the sandbox", lambda: box_state(d, box) in ("ready", "busy"))
+        d.must(200, "GET", f"/api/sandboxes/{box}/execs/{run}")
+        # The whole daemon, on the same port.
+        d.flags = (*d.flags, "--listen", f"127.0.0.1:{d.port}")
+        d.stop()
+        d.start()
+        wait_state(d, "laptop", "ready")
+        wait_for("the sandbox", lambda: box_state(d, box) in ("ready", "busy"))
+        wait_for("the command", lambda: d.run(box, "ls /workspace/over")["exit_code"] == 0)
+        lines = [json.loads(line) for line in d.ask("GET", f"/api/sandboxes/{box}/execs/{run}/output").body.splitlines()]
+        assert "".join(e["text"] for e in lines if e["event"] == "stdout") == "".join(f"{i}\n" for i in range(1, 10)), lines
+        # An agent that is killed takes its boxes with it.
+        warden = next(p for p, comm in children_of(agent.process.pid) if comm == "cay-warden")
+        agent.kill()
+        wait_for("the warden's end", lambda: not is_alive(warden))
+        wait_state(d, "laptop", "away")
+        again = Agent(d.port, "laptop", agent.folder)
+        wait_state(d, "laptop", "ready")
+        wait_box(d, box, "error")
+        wait_for("a cause", lambda: d.must(200, "GET", f"/api/sandboxes/{box}")["cause"] in ("engine_lost", "sandbox_gone"))
+        again.stop()
+
+
+def children_of(pid):
+    from daemon import children
+    return children(pid)
+
+
+def fifty_machines():
+    with Daemon(*("--max-sandboxes", "100", "--max-sandboxes-owner", "100")) as d, contextlib.ExitStack() as stack:
+        agents = [stack.enter_context(paired(d, f"m{i}")) for i in range(int(os.environ.get("CAY_TEST_AGENTS", "8")))]
+        boxes = [d.make(machine=f"m{i}", may_skip=SKIP) for i in range(len(agents))]
+        for i, box in enumerate(boxes):
+            assert d.run(box, f"echo {i}")["stdout"] == f"{i}\n"
+        assert sum(m["sandboxes"] for m in d.must(200, "GET", "/api/machines")["machines"]) == len(agents)
+
+
+TESTS = [sandboxes_are_made_used_and_destroyed, the_cli_shows_machines, machines_belong_to_their_owner, strangers_are_refused,
+         another_daemon_is_not_believed, cuts_lose_nothing, an_agent_that_is_away_returns, fronts_and_daemons_come_back, fifty_machines]
+
+
+def main():
+    for t in TESTS:
+        if len(sys.argv) < 2 or t.__name__ in sys.argv[1:]:
+            print(t.__name__, flush=True)
+            t()
+
+
+if __name__ == "__main__":
+    main()
