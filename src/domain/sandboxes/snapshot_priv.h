@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by the files of snapshots: snapshot.c (table, views, removal), snapshot_make.c, snapshot_record.c. */
+#pragma once
+
+#include "domain/sandboxes/service_priv.h"
+#include "domain/sandboxes/snapshot.h"
+
+#define CAY_SNAPSHOT_BUCKETS 512u
+#define CAY_SERVICE_CLONE_MS                                                                                 \
+        (11u * 60 * 1000) /* for the engine to copy files; its own limit is a little shorter */
+
+struct cay_snapshot {
+        struct cay_service *service;
+        struct cay_engine_row *engine;
+        struct cay_snapshot *bucket_next;
+        struct cay_snapshot *older, *newer;
+        struct cay_arena mem;
+        char id[CAY_NAME_MAX + 1], name[CAY_NAME_MAX + 1], owner[CAY_NAME_MAX + 1], sandbox[CAY_NAME_MAX + 1];
+        const char *template_name, *env_json;
+        struct cay_limits limits;
+        struct cay_sandbox_options options;
+        struct cay_field_map env;
+        uint64_t bytes, added, frozen_us, created_wall_ms, expires_ms;
+        bool is_shared;
+        bool is_ready;                 /* its record is stored, and nobody removes it */
+        bool is_missing;               /* its files are */
+        bool layer_seen;               /* at start-up */
+        unsigned uses;                 /* sandboxes that are being made of it */
+        struct cay_service_call *call; /* that made it, or removes it; NULL: nobody waits */
+};
+
+struct cay_snapshots {
+        struct cay_snapshot *buckets[CAY_SNAPSHOT_BUCKETS];
+        struct cay_snapshot *newest, *oldest;
+        unsigned count;
+};
+
+/* snapshot.c */
+struct cay_snapshot *cay_snapshot_new(struct cay_service *s);
+void cay_snapshot_add(struct cay_snapshot *n);
+void cay_snapshot_free(struct cay_snapshot *n); /* in the table or not */
+struct cay_snapshot *cay_snapshot_find(struct cay_service *s, const char *id);
+struct cay_snapshot *cay_snapshot_find_name(struct cay_service *s, const char *owner, const char *name);
+void cay_snapshot_remove_files(struct cay_snapshot *n); /* the result is only logged */
+
+/* snapshot_record.c */
+int cay_snapshot_fill(struct cay_snapshot *n, const struct cay_sandbox *sb, struct cay_error *err);
+void cay_snapshot_put(struct cay_snapshot *n, struct cay_store_batch *b);
+int cay_snapshots_load(struct cay_service *s, struct cay_error *err);
