@@ -927,12 +927,12 @@ static void old_ones_are_forgotten(void **state)
         create(t, id);
         exec(t, id, first, "exit", "0", NULL);
         wait_end(t, id, first);
-        for (unsigned i = 0; i < CAY_SERVICE_EXECS_KEPT; i++) {
+        for (unsigned i = 0; i < CAY_SERVICE_EXECS_KEPT + CAY_SERVICE_EXECS_SPARE; i++) {
+                assert_int_equal(cay_service_exec_get(t->service, &me, id, first, &view, &err), 0);
                 exec(t, id, x, "exit", "0", NULL);
                 wait_end(t, id, x);
         }
-        settle(t);
-        assert_int_equal(look(t, id).execs_known, CAY_SERVICE_EXECS_KEPT);
+        wait_for(t, look(t, id).execs_known == CAY_SERVICE_EXECS_KEPT);
         assert_int_equal(cay_service_exec_get(t->service, &me, id, first, &view, &err), -1);
         assert_int_equal(count_files(t, false), CAY_SERVICE_EXECS_KEPT);
         assert_int_equal(fake_store_count(t->store, CAY_STORE_EXEC), CAY_SERVICE_EXECS_KEPT);

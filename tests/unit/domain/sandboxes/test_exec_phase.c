@@ -33,6 +33,23 @@ static const struct machine machine = {
 static void pairs(void **state)
 {
         static const struct machine_row rows[] = {
+                { "new", "tried", "quick sent" },
+                { "quick sent", "opened", "quick opened" },
+                { "quick sent", "sent", "sent" },
+                { "quick sent", "refused", "gone" },
+                { "quick sent", "ended", "quick ending" },
+                { "quick sent", "cut off", "quick judged" },
+                { "quick opened", "sent", "opened" },
+                { "quick opened", "ended", "quick ending" },
+                { "quick opened", "cut off", "quick judged" },
+                { "quick ending", "sent", "early ending" },
+                { "quick ending", "judged", "quick judged" },
+                { "quick ending", "cut off", "quick judged" },
+                { "quick judged", "end sent", "quick closing" },
+                { "quick judged", "told", "ended" },
+                { "quick closing", "start stored", "ended" },
+                { "quick closing", "start not stored", "gone" },
+                { "quick closing", "told", "early told" },
                 { "new", "sent", "sent" },
                 { "new", "refused", "gone" },
                 { "new", "cut off", "gone" },

@@ -654,10 +654,18 @@ static void kill_at(const char *step, unsigned after)
         assert_int_equal(rmdir(dir), 0);
 }
 
+/* These boxes keep no files, so there are no snapshots of them: serve/test_faults.py passes these steps. */
+static bool needs_files(enum cay_service_step step)
+{
+        return step == CAY_SERVICE_STEP_create_cloned ||
+               (step >= CAY_SERVICE_STEP_snapshot_asked && step <= CAY_SERVICE_STEP_snapshot_dropped);
+}
+
 static void at_every_step(void **state)
 {
         for (unsigned i = 0; i < CAY_SERVICE_STEP_COUNT; i++)
-                kill_at(cay_service_step_name((enum cay_service_step)i), 0);
+                if (!needs_files((enum cay_service_step)i))
+                        kill_at(cay_service_step_name((enum cay_service_step)i), 0);
 }
 
 /* Not the first command, nor the first piece of output. */

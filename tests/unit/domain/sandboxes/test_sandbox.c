@@ -786,11 +786,39 @@ static void calls_end_with_the_service(void **state)
         watcher_done(&w);
 }
 
+/* Who does not want to wait for the box's end is answered when the store knows; others wait for it. */
+static void an_early_answer_to_destroy(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1];
+        struct cay_sandbox_view view;
+        struct cay_error err = { 0 };
+        struct call early, late;
+
+        create(t, id);
+        settle(t);
+        call_init(&early);
+        call_init(&late);
+        early.call.early = true;
+        fake_plan.destroy_ms = 200;
+        cay_service_destroy(t->service, &me, id, &early.call);
+        cay_service_destroy(t->service, &me, id, &late.call);
+        wait_for(t, early.done);
+        assert_int_equal(early.call.job.err.code, CAY_OK);
+        assert_false(late.done);
+        assert_int_equal(cay_service_get(t->service, &me, id, &view, &err), -1);
+        assert_int_equal(err.code, CAY_NOT_FOUND);
+        assert_null(fake_store_find(t->store, CAY_STORE_SANDBOX, id));
+        assert_int_equal(call_wait(t, &late), CAY_OK);
+        assert_int_equal(fake_engine_boxes(), 0);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
                 TEST(create_makes_and_stores),
+                TEST(an_early_answer_to_destroy),
                 TEST(names_find_and_are_unique),
                 TEST(others_do_not_exist),
                 TEST(bad_input_makes_nothing),

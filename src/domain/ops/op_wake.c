@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The start of every op: a sandbox that sleeps is woken before an op that works inside it runs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "domain/ops/op.h"
+
+struct waking {
+        struct cay_service_call call;
+        struct cay_op_call *op_call;
+};
+
+static void on_awake(struct cay_job *job)
+{
+        struct waking *w = cay_container_of(job, struct waking, call.job);
+        struct cay_op_call *c = w->op_call;
+        struct cay_error err = job->err;
+
+        free(w);
+        if (err.code != CAY_OK)
+                cay_op_fail(c, &err, NULL);
+        else
+                c->op->run(c);
+}
+
+/* The sandbox that it works in; NULL: none. */
+static const char *sandbox_of(const struct cay_op_call *c)
+{
+        const struct cay_field *f =
+                c->op->flags & CAY_OP_INSIDE ? cay_field_find(c->op->fields, "id", strlen("id")) : NULL;
+
+        return f ? *(const char *const *)(const void *)((const char *)c->args + f->offset) : NULL;
+}
+
+void cay_op_run(struct cay_op_call *c)
+{
+        const char *sandbox = sandbox_of(c);
+        struct cay_viewer viewer = cay_op_viewer(c);
+        struct waking *w;
+
+        if (!sandbox || !cay_service_sleeps(c->world->service, &viewer, sandbox)) {
+                c->op->run(c);
+                return;
+        }
+        w = calloc(1, sizeof(*w));
+        if (!w) {
+                cay_op_fail_memory(c);
+                return;
+        }
+        w->op_call = c;
+        cay_job_init(&w->call.job, on_awake);
+        cay_service_wake(c->world->service, &viewer, sandbox, &w->call);
+}
