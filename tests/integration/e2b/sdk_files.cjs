@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// envd: files and folders.
+const { Readable } = require('node:stream')
+const { Sandbox } = require('e2b')
+const { assert, run, fails, until } = require('./check.cjs')
+
+let s
+
+run({
+  async write_and_read() {
+    s = await Sandbox.create({ timeoutMs: 300000 })
+    const info = await s.files.write('a.txt', 'hello é€😀')
+    assert.equal(info.path, '/home/user/a.txt')
+    assert.equal(info.name, 'a.txt')
+    assert.equal(await s.files.read('a.txt'), 'hello é€😀')
+    assert.equal(await s.files.read('/home/user/a.txt'), 'hello é€😀')
+    assert.equal((await s.commands.run('stat -c "%U %a" a.txt; cat a.txt')).stdout.slice(-10), 'hello é€😀'.slice(-10))
+    await s.files.write('a.txt', '') // and a shorter one
+    assert.equal(await s.files.read('a.txt'), '')
+    await s.files.write('deep/er/b "c".txt', 'x')
+    assert.equal(await s.files.read('deep/er/b "c".txt'), 'x')
+    assert.equal((await s.commands.run('stat -c %u /root/r', { user: 'root' }).catch(() => null)), null)
+    await s.files.write('r', 'of root', { user: 'root' })
+    assert.equal((await s.commands.run('stat -c %u /root/r', { user: 'root' })).stdout, '0\n')
+    await fails(s.files.read('nothing'), 'FileNotFoundError')
+    await fails(s.files.read('deep'), 'InvalidArgumentError')
+    await fails(s.files.write('deep', 'x'), 'InvalidArgumentError')
+    await fails(s.files.write('x', 'x', { user: 'nobody-here' }), 'AuthenticationError')
+  },
+
+  async bytes_and_streams() {
+    const bytes = new Uint8Array(3_000_001).map((_, i) => (i * 7 + (i >> 8)) & 255)
+    await s.files.write('big', bytes.buffer)
+    assert.deepEqual(Buffer.from(await s.files.read('big', { format: 'bytes' })), Buffer.from(bytes))
+    const parts = []
+    for await (const p of await s.files.read('big', { format: 'stream' })) parts.push(Buffer.from(p))
+    assert.deepEqual(Buffer.concat(parts), Buffer.from(bytes))
+    await s.files.write('streamed', Readable.toWeb(Readable.from([Buffer.from('one '), Buffer.from('two')])))
+    assert.equal(await s.files.read('streamed'), 'one two')
+    await s.files.write('packed', 'p'.repeat(500000), { gzip: true })
+    assert.equal((await s.files.read('packed')).length, 500000)
+    const many = await s.files.writeFiles([{ path: 'm/1', data: 'one' }, { path: 'm/2', data: 'two\r\n--' }, { path: 'm/3', data: '' }])
+    assert.deepEqual(many.map((m) => m.name), ['1', '2', '3'])
+    assert.equal(await s.files.read('m/2'), 'two\r\n--')
+    assert.equal(await s.files.read('m/3'), '')
+  },
+
+  async folders() {
+    assert.equal(await s.files.makeDir('d/e/f'), true)
+    assert.equal(await s.files.makeDir('d/e/f'), false)
+    await s.files.write('d/z', '1')
+    await s.files.write('d/e/y', '22')
+    await s.commands.run('ln -s z d/link')
+    const one = await s.files.list('d')
+    assert.deepEqual(one.map((e) => e.name), ['e', 'link', 'z'])
+    assert.deepEqual(one.find((e) => e.name === 'z').path, '/home/user/d/z')
+    assert.equal(one.find((e) => e.name === 'e').type, 'dir')
+    assert.deepEqual((await s.files.list('d', { depth: 2 })).map((e) => e.path.slice(13)), ['e', 'e/f', 'e/y', 'link', 'z'])
+    const info = await s.files.getInfo('d/e/y')
+    assert.equal(info.size, 2)
+    assert.equal(info.mode, 0o644)
+    assert.equal(info.permissions, '-rw-r--r--')
+    assert.equal(info.owner, 'user')
+    assert.ok(Math.abs(info.modifiedTime - Date.now()) < 600000)
+    assert.equal(await s.files.exists('d/z'), true)
+    const moved = await s.files.rename('d/z', 'new/place/zz')
+    assert.equal(moved.path, '/home/user/new/place/zz')
+    assert.equal(await s.files.exists('d/z'), false)
+    await fails(s.files.rename('d/z', 'other'), 'FileNotFoundError')
+    await s.files.remove('d')
+    await s.files.remove('d') // nothing is there: fine
+    await fails(s.files.list('d'), 'FileNotFoundError')
+    await fails(s.files.list('a.txt'), 'InvalidArgumentError')
+    await fails(s.files.getInfo('d'), 'FileNotFoundError')
+  },
+
+  async watch() {
+    await s.files.makeDir('w/sub')
+    const seen = []
+    const handle = await s.files.watchDir('w', (e) => seen.push(`${e.type} ${e.name}`), { recursive: true })
+    await s.commands.run('echo 1 > w/a; echo 2 > w/sub/b; chmod 600 w/a; mv w/a w/c; rm w/c')
+    for (const e of ['create a', 'write a', 'create sub/b', 'chmod a', 'rename a', 'create c', 'remove c'])
+      await until(e, async () => seen.includes(e))
+    await handle.stop()
+    await fails(s.files.watchDir('nothing', () => {}), 'FileNotFoundError')
+    await fails(s.files.watchDir('a.txt', () => {}), 'InvalidArgumentError')
+  },
+
+  async signed_addresses() {
+    await s.files.write('dir/my file.txt', 'signed')
+    const get = await fetch(await s.downloadUrl('dir/my file.txt'))
+    assert.equal(await get.text(), 'signed')
+    const late = await s.downloadUrl('dir/my file.txt', { useSignatureExpiration: -10 })
+    const refused = await fetch(late)
+    assert.equal(refused.status, 401)
+    assert.equal((await refused.json()).message, 'signature is already expired')
+    const form = new FormData()
+    form.append('file', new Blob(['by form']))
+    const put = await fetch(await s.uploadUrl('up.txt', { useSignatureExpiration: 60 }), { method: 'POST', body: form })
+    assert.equal(put.status, 200)
+    assert.equal(await s.files.read('up.txt'), 'by form')
+    const wrong = (await s.downloadUrl('dir/my file.txt')).replace('my', 'your')
+    assert.equal((await fetch(wrong)).status, 401)
+    assert.equal((await fetch(await s.downloadUrl('up.txt'), { method: 'POST', body: form })).status, 401)
+  },
+
+  async not_there() {
+    const error = await fails(s.files.write('meta', 'x', { metadata: { a: 'b' } }), 'SandboxError') // docs/e2b.md
+    assert.match(error.message, /metadata/)
+    await s.kill()
+    await fails(s.files.read('a.txt'), 'TimeoutError')
+  },
+})
