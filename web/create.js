@@ -63,7 +63,7 @@ async function askFor(wanted) {
   const more = h('div', { class: 'form-grid' },
     field('limits.memory', 'Memory', '512m'), field('limits.cpus', 'Processors', '0.5'),
     field('timeout', 'Lifetime', 'no limit'), field('idle_timeout', 'Idle limit', 'no limit'),
-    h('div', {}, h('label', { for: 'new-network' }, 'Network'), h('select', { id: 'new-network', name: 'network' }, [['', 'As the template'], ['none', 'None'], ['bridge', 'Bridge (internet access)']].map(([v, t]) => h('option', { value: v }, t)))),
+    h('div', {}, h('label', { for: 'new-network' }, 'Network'), h('select', { id: 'new-network', name: 'network' }, [['', 'As the template'], ['none', 'None'], ['bridge', 'Bridge (internet access)'], ['learn', 'Learn (as bridge, notes what it needs)']].map(([v, t]) => h('option', { value: v }, t)))),
     field('ports', 'Published ports', '8080, 3000'));
   const show = () => {
     const t = templates.find((x) => x.name === choice.value);

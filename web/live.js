@@ -25,7 +25,7 @@ async function readAll(signal) {
 export const pause = (ms) => new Promise((r) => { setTimeout(r, ms); });
 
 /** Resolves when somebody can see the page. */
-function untilSeen(signal) {
+export function untilSeen(signal) {
   if (!document.hidden) return null;
   return new Promise((resolve) => {
     const stop = new AbortController();
@@ -36,7 +36,7 @@ function untilSeen(signal) {
 }
 
 /** [a signal that ends with `signal`, or when the page has been hidden for a while; what ends the watch for that] */
-function whileSeen(signal) {
+export function whileSeen(signal) {
   const hidden = new AbortController();
   const stop = new AbortController();
   let timer = 0;

@@ -11,6 +11,7 @@ import './files.js';
 import './activity.js';
 import './processes.js';
 import './charts.js';
+import './network.js';
 
 /** Why there is no terminal. */
 const STOPPED = { stopped: 'This sandbox is stopped', error: 'This sandbox has failed', creating: 'This sandbox is being created' };
@@ -20,6 +21,7 @@ const PANES = [
   ['files', 'Files', 'cay-files'],
   ['activity', 'Activity', 'cay-activity'],
   ['processes', 'Processes', 'cay-processes'],
+  ['network', 'Network', 'cay-network'],
   ['charts', 'Charts', 'cay-charts'],
   ['about', 'About', 'cay-about'],
 ];

@@ -8,7 +8,7 @@
 #include <sys/un.h>
 
 #include "foundation/base/clock.h"
-#include "cay-docker/socket.h"
+#include "foundation/http/socket.h"
 #include "foundation/json/json_in.h"
 
 enum {
@@ -92,7 +92,7 @@ static int connect_tcp(const struct docker_api *api)
         return cay_take_fd(fd);
 }
 
-static struct cay_duplex *open_duplex(struct docker_api *api, struct docker_socket_end *lost, int *ret_error)
+static struct cay_duplex *open_duplex(struct docker_api *api, struct cay_socket_end *lost, int *ret_error)
 {
         const struct docker_host *h = &api->options->host;
         struct cay_tls *tls = NULL;
@@ -109,11 +109,11 @@ static struct cay_duplex *open_duplex(struct docker_api *api, struct docker_sock
                         return NULL;
                 }
         }
-        d = docker_socket_open_take(api->loop, fd, tls);
+        d = cay_socket_open_take(api->loop, fd, tls);
         if (d)
-                docker_socket_note_end(d, lost);
+                cay_socket_note_end(d, lost);
         if (d)
-                docker_socket_drain(d); /* an answer may come, and the end, before all of a body was taken */
+                cay_socket_drain(d); /* an answer may come, and the end, before all of a body was taken */
         return d;
 }
 
@@ -248,7 +248,7 @@ static void on_upgraded(struct cay_http_client *http)
         struct cay_buf rest = { 0 };
         struct cay_duplex *d = cay_http_client_take_duplex(http, &rest);
 
-        docker_socket_note_end(d, NULL);
+        cay_socket_note_end(d, NULL);
         c->status = 101;
         end(c);
         c->on_stream(c, d, &rest);
@@ -302,7 +302,7 @@ static void start(struct docker_call *c)
         c->tries++;
         c->body_sent = 0;
         cay_buf_clear(&c->body);
-        c->lost = (struct docker_socket_end){ 0 };
+        c->lost = (struct cay_socket_end){ 0 };
         d = open_duplex(c->api, &c->lost, &r);
         if (!d) {
                 cay_fail_sys(&c->err, CAY_UNAVAILABLE, r, "Docker (%s) cannot be reached",

@@ -15,7 +15,7 @@
 #include "foundation/base/error.h"
 #include "cay-docker/options.h"
 #include "cay-docker/resolver.h"
-#include "cay-docker/socket.h"
+#include "foundation/http/socket.h"
 #include "foundation/http/client.h"
 #include "foundation/http/tls.h"
 
@@ -69,7 +69,7 @@ struct docker_call { /* embedded, zeroed; free again inside on_done, on_stream *
         unsigned tries;
         size_t body_sent;
         bool active;
-        struct docker_socket_end lost; /* how its connection ended */
+        struct cay_socket_end lost; /* how its connection ended */
 };
 
 int docker_api_init(struct docker_api *api, struct cay_loop *loop, const struct docker_options *o,

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cay-docker/socket.h"
+#include "foundation/http/socket.h"
 #include "cay-docker/stream.h"
 #include "foundation/http/splice.h"
 
@@ -181,10 +181,10 @@ int docker_relay_open_take(struct docker_relays *all, struct cay_loop *loop, int
                                                    .consumed = unframed_consumed,
                                                    .close = unframed_close };
         struct docker_relay *r = calloc(1, sizeof(*r));
-        struct cay_duplex *front = docker_socket_open_take(loop, front_fd, NULL);
+        struct cay_duplex *front = cay_socket_open_take(loop, front_fd, NULL);
 
         if (front)
-                docker_socket_drain(front); /* one that died has said things before */
+                cay_socket_drain(front); /* one that died has said things before */
         if (!r || !front) {
                 free(r);
                 if (front)

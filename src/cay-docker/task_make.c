@@ -7,7 +7,7 @@
 #include "foundation/base/str.h"
 #include "cay-docker/extras.h"
 #include "cay-docker/no_init.h"
-#include "cay-docker/socket.h"
+#include "foundation/http/socket.h"
 #include "cay-docker/task.h"
 
 enum { READY_MS = 15000 };

@@ -8,10 +8,14 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "domain/desktop/seats.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/log.h"
 #include "foundation/base/parse.h"
+#include "foundation/base/str.h"
+#include "dialects/browser/cdp.h"
 #include "dialects/containers/containers.h"
+#include "domain/browser/browser.h"
 #include "dialects/sandbox_service/service_api.h"
 #include "dialects/page/ui.h"
 #include "cay-front/front_priv.h"
@@ -62,7 +66,7 @@ static void on_request(struct cay_http_server *s, struct cay_http_request *req)
         struct cay_visitor visitor;
         struct cay_mcp_place place;
         unsigned status;
-        bool is_mcp;
+        bool is_mcp, is_e2b;
 
         if (cay_front_turns_refuses(&f->turns, req)) {
                 char id[CAY_GATE_ID + 1];
@@ -84,12 +88,17 @@ static void on_request(struct cay_http_server *s, struct cay_http_request *req)
         if (status == 0)
                 status = check_published(f, req, &visitor, &err);
         is_mcp = cay_mcp_find(req, &visitor, &place);
+        is_e2b = !is_mcp && cay_e2b_find(f->e2b, req, &visitor);
         if (status != 0 && is_mcp)
                 cay_mcp_refuse_gate(req, &visitor, status, err.msg);
+        else if (status != 0 && is_e2b)
+                cay_e2b_refuse_gate(req, &visitor, status, err.msg);
         else if (status != 0)
                 cay_rest_refuse(req, status, err.msg, visitor.request_id);
         else if (is_mcp)
                 cay_mcp_handle(f->mcp, req, &visitor, &place);
+        else if (is_e2b)
+                cay_e2b_handle(f->e2b, req, &visitor);
         else
                 cay_rest_handle(f->rest, req, &visitor);
 }
@@ -212,6 +221,7 @@ static void on_ready(struct cay_service *s, void *ctx)
         uint64_t expires_s;
 
         cay_front_ports_serve(f->ports, f->http); /* their sandboxes are known now */
+        cay_front_agents_tell(f->agents);
         cay_log_info("ready",
                      "adopted=%u lost=%u at_rest=%u away=%u removed=%u execs_adopted=%u execs_lost=%u "
                      "unreadable=%u",
@@ -280,7 +290,10 @@ static int open_service(struct front *f, struct cay_error *err)
                 .max_alive = (unsigned)c->max_sandboxes,
                 .max_alive_owner = (unsigned)c->max_sandboxes_owner,
                 .max_disk_owner = c->max_disk_owner,
+                .max_volumes_owner = (unsigned)c->max_volumes,
+                .volume_bytes = c->volume_size,
                 .disk_reserve = c->disk_reserve,
+                .pool_bytes = c->pool_memory,
                 .terminal_idle_ms = c->terminal_idle,
                 .keeps_unowned = f->keeps_unowned,
                 .ping_ms = c->health_interval,
@@ -341,10 +354,13 @@ static void stop(struct front *f)
         f->stopping = true;
         cay_log_info("stopping");
         cay_timer_set(f->loop, &f->stop_timer, f->config.stop_timeout, on_stop_time);
+        cay_front_agents_stop(f->agents);
         if (f->rest)
                 cay_rest_stop(f->rest);
         if (f->mcp)
                 cay_mcp_stop(f->mcp);
+        if (f->e2b)
+                cay_e2b_stop(f->e2b);
         if (f->ports)
                 cay_front_ports_stop(f->ports);
         if (f->http)
@@ -408,6 +424,17 @@ static int open_loop(struct front *f, struct cay_error *err)
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "watch signals and the keeper") : 0;
 }
 
+static bool find_owner(void *ctx, const char *sandbox, char ret[CAY_OWNER_MAX + 1])
+{
+        const struct cay_viewer everybody = { .owner = "", .sees_all = true };
+        struct front *f = ctx;
+        struct cay_sandbox_view view;
+        struct cay_error ignored = { 0 };
+
+        return cay_service_get(f->service, &everybody, sandbox, &view, &ignored) == 0 &&
+               strcmp(view.id, sandbox) == 0 && cay_str_copy(ret, CAY_OWNER_MAX + 1, view.owner);
+}
+
 static int open_gate(struct front *f, struct cay_error *err)
 {
         const struct cay_gate_env env = {
@@ -418,6 +445,8 @@ static int open_gate(struct front *f, struct cay_error *err)
                 .clock = &cay_store_system_clock,
                 .loop = f->loop,
                 .own_uid = f->own_uid,
+                .find_owner = find_owner,
+                .ctx = f,
         };
 
         return cay_gate_new(&env, &f->gate, err);
@@ -426,9 +455,11 @@ static int open_gate(struct front *f, struct cay_error *err)
 /* The order matters: later parts may use earlier ones. */
 static int open_all(struct front *f, unsigned tcp_count, struct cay_error *err)
 {
-        const struct cay_rest_dialect dialects[] = { { cay_containers_rows, cay_containers_count },
-                                                     { cay_service_rows, cay_service_count },
-                                                     { cay_ui_rows, cay_ui_count } };
+        struct cay_rest_dialect dialects[] = { { cay_containers_rows, cay_containers_count },
+                                               { cay_service_rows, cay_service_count },
+                                               { cay_cdp_rows, cay_cdp_count },
+                                               { cay_ui_rows, cay_ui_count },
+                                               { NULL, 1 } };
 
         if (open_loop(f, err) < 0 || cay_front_ports_new(f->loop, CAY_HAND_KEEPER, &f->ports, err) < 0)
                 return cay_wrap(err, "start");
@@ -437,16 +468,24 @@ static int open_all(struct front *f, unsigned tcp_count, struct cay_error *err)
                 return -1;
         if (open_store(f, err) < 0)
                 return cay_wrap(err, "open the state");
-        if (cay_front_load_keys(f, err) < 0 || cay_front_load_vault(f, err) < 0 || open_gate(f, err) < 0)
+        if (cay_front_load_keys(f, err) < 0 || cay_front_load_vault(f, err) < 0 ||
+            cay_front_load_machines(f, err) < 0 || cay_front_open_agents(f, err) < 0 || open_gate(f, err) < 0)
                 return -1;
         if (open_templates(f, err) < 0)
                 return -1;
         if (open_service(f, err) < 0)
                 return cay_wrap(err, "read the state");
+        f->browsers = cay_browsers_new(&(struct cay_browsers_env){ f->loop, f->service, &f->budgets });
+        if (!f->browsers)
+                return cay_fail(err, CAY_INTERNAL, "no memory for browsers");
         cay_budgets_init(&f->budgets, (size_t)f->config.client_memory);
+        f->seats = cay_seats_new();
+        if (!f->seats)
+                return cay_fail(err, CAY_INTERNAL, "no memory for seats at desktops");
         cay_front_fill_world(f);
+        dialects[CAY_COUNT(dialects) - 1].rows = cay_front_agents_row(f->agents);
         if (cay_rest_new(&f->world, dialects, CAY_COUNT(dialects), &f->rest, err) < 0 ||
-            cay_mcp_new(&f->world, &f->mcp, err) < 0)
+            cay_mcp_new(&f->world, &f->mcp, err) < 0 || cay_e2b_new(&f->world, &f->e2b, err) < 0)
                 return -1;
         cay_front_watch_keys(f);
         return open_http(f, tcp_count, err);
@@ -464,6 +503,7 @@ static void close_all(struct front *f)
         if (f->ports)
                 cay_front_ports_stop(f->ports);
         cay_admission_done(&f->templates.use.admission);
+        cay_browsers_free(f->browsers);
         cay_service_free(f->service);
         cay_front_ports_free(cay_take(f->ports));
         for (int i = 0; f->loop && i < LAST_ROUNDS && cay_job_queue_drain(cay_loop_jobs(f->loop)); i++)
@@ -478,9 +518,14 @@ static void close_all(struct front *f)
         cay_loop_free(f->loop); /* runs what was deferred */
         cay_rest_free(f->rest);
         cay_mcp_free(f->mcp);
+        cay_e2b_free(f->e2b);
+        cay_seats_free(f->seats);
         cay_front_templates_done(&f->templates);
         cay_gate_free(f->gate);
         cay_api_keys_free(f->keys);
+        cay_front_agents_free(f->agents);
+        cay_machines_free(f->machines);
+        explicit_bzero(&f->agent_pair, sizeof(f->agent_pair));
         cay_vault_free(f->vault);
         cay_secret_done(&f->vault_key);
         cay_tls_context_free(f->tls);

@@ -14,6 +14,7 @@
 #include "engines/native/native.h"
 #include "engines/network/network_client.h"
 #include "engines/process/process_link.h"
+#include "engines/remote/remote.h"
 #include "cay/keeper/hand_over.h"
 #include "foundation/sys/unix_socket.h"
 
@@ -101,6 +102,12 @@ int cay_front_engines_read(struct cay_front_engines *e, const char *setting, cha
 
 /* Opening */
 
+/* A part of this process: it needs no helper. */
+static int open_own(struct cay_front_engines *e, unsigned nr, struct cay_loop *loop, struct cay_error *err)
+{
+        return e->rows[nr].runs ? cay_engine_remote_new(loop, &e->rows[nr].engine, err) : 0;
+}
+
 static int open_one(struct cay_front_engines *e, unsigned nr, struct cay_loop *loop, struct cay_error *err)
 {
         const struct cay_helper_info *helper = &cay_helper_infos[cay_engine_infos[nr].helper];
@@ -142,7 +149,7 @@ static int judge(struct cay_front_engines *e, const struct cay_error *first, str
                 if (e->rows[i].engine == NULL)
                         continue;
                 note_name(e, &e->rows[i]);
-                isolates |= !(e->rows[i].engine->ops->lacks & CAY_ENGINE_LACKS_ISOLATION);
+                isolates |= cay_engine_infos[i].start == CAY_ENGINE_START_AUTO;
         }
         if (first->code == CAY_OK || (e->is_auto && isolates))
                 return 0;
@@ -179,7 +186,8 @@ int cay_front_engines_open(struct cay_front_engines *e, struct cay_loop *loop, s
         for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++) {
                 struct cay_error why = { 0 };
 
-                if (open_one(e, i, loop, &why) == 0)
+                if ((cay_engine_infos[i].helper == CAY_HELPER_none ? open_own : open_one)(e, i, loop, &why) ==
+                    0)
                         continue;
                 cay_log_warn("engine not opened", "engine=%s error=%s", e->rows[i].name, why.msg);
                 if (first.code == CAY_OK)

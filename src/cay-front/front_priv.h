@@ -9,8 +9,10 @@
 #include "domain/auth/secret.h"
 #include "domain/settings/config.h"
 #include "daemon/gate/gate.h"
+#include "dialects/e2b/e2b.h"
 #include "dialects/mcp/mcp.h"
 #include "dialects/rest/rest.h"
+#include "cay-front/front_agents.h"
 #include "cay-front/front_turns.h"
 #include "cay-front/front_engines.h"
 #include "cay-front/front_ports.h"
@@ -27,6 +29,9 @@ struct front {
         struct cay_secret vault_key; /* until the vault is opened */
         struct cay_vault *vault;     /* owned; NULL: no secrets for sandboxes */
         char vault_ca[CAY_TLS_CA_PEM];
+        struct cay_machines *machines; /* owned; NULL: no agents, like the vault */
+        struct cay_proof_pair agent_pair;
+        struct cay_front_agents *agents;
         struct cay_tls_context *tls; /* NULL: no TLS */
         int state_fd, spool_fd;
         int newest_fd; /* beside the sandboxes' files: the newest position of the database; -1: none */
@@ -45,11 +50,14 @@ struct front {
         struct cay_store *store;
         struct cay_api_keys *keys;
         struct cay_logins logins;
+        struct cay_seats *seats; /* owned */
         char url[CAY_CONFIG_URL_MAX];
         struct cay_service *service;
+        struct cay_browsers *browsers;
         struct cay_gate *gate;
         struct cay_rest *rest;
         struct cay_mcp *mcp;
+        struct cay_e2b *e2b;
         struct cay_http_server *http;
         struct cay_budgets budgets; /* budget of memory for clients */
         struct cay_op_world world;
@@ -69,6 +77,8 @@ int cay_front_prepare(struct front *f,
 void cay_front_fill_world(struct front *f);
 int cay_front_load_keys(struct front *f, struct cay_error *err);
 int cay_front_load_vault(struct front *f, struct cay_error *err);
+int cay_front_load_machines(struct front *f, struct cay_error *err); /* after the vault */
+int cay_front_open_agents(struct front *f, struct cay_error *err);
 /* For struct cay_service_env; ctx is the front. */
 int cay_front_secrets_text(void *ctx, const char *owner, const char *secrets, struct cay_buf *out);
 const char *cay_front_secrets_ca(void *ctx);

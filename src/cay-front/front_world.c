@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "domain/auth/sandbox_token.h"
 #include "domain/auth/token.h"
 #include "foundation/base/log.h"
 #include "cay-front/front_priv.h"
@@ -59,6 +60,13 @@ static int make_link(const struct cay_op_world *w, const char *owner, const char
         return cay_token_make(&f->secret, CAY_TOKEN_PORT, &token, ret, err);
 }
 
+static void sandbox_token(const struct cay_op_world *w, int use, const char *sandbox, char *ret)
+{
+        const struct front *f = w->ctx;
+
+        cay_sandbox_token_make(&f->secret, (enum cay_sandbox_token_use)use, sandbox, ret);
+}
+
 /* The part of path below a root, or NULL. */
 static const char *below(const char *path, const char *root)
 {
@@ -104,13 +112,11 @@ static struct cay_engine *builder(const struct cay_front_engines *e)
         return NULL;
 }
 
-/* The engine that keeps volumes of owners. */
-static struct cay_engine *volume_keeper(const struct cay_front_engines *e)
+static void fill_volume_keepers(const struct cay_front_engines *e, struct cay_op_world *ret)
 {
         for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++)
                 if (e->rows[i].engine && e->rows[i].engine->ops->volumes)
-                        return e->rows[i].engine;
-        return NULL;
+                        ret->volume_keepers[ret->volume_keeper_count++] = e->rows[i].engine;
 }
 
 void cay_front_fill_world(struct front *f)
@@ -125,21 +131,29 @@ void cay_front_fill_world(struct front *f)
                 .clock = &cay_store_system_clock,
                 .config = &f->config,
                 .keys = f->keys,
+                .browsers = f->browsers,
                 .vault = f->vault,
+                .machines = f->machines,
+                .machine_facts = cay_front_agents_facts,
+                .machine_forget = cay_front_agents_forget,
+                .agents = f->agents,
+                .key = f->machines ? &f->agent_pair : NULL,
                 .use = &f->use,
                 .logins = &f->logins,
+                .seats = f->seats,
                 .budgets = &f->budgets,
                 .url = f->url,
                 .started_wall_ms = wall_ms(),
                 .make_token = make_token,
                 .make_session = make_session,
                 .make_link = make_link,
+                .sandbox_token = sandbox_token,
                 .find_workspace = find_workspace,
                 .templates = &f->templates.use,
                 .builder = builder(&f->engines),
-                .volume_keeper = volume_keeper(&f->engines),
                 .ctx = f,
         };
+        fill_volume_keepers(&f->engines, &f->world);
 }
 
 /* Keys */

@@ -42,7 +42,7 @@ static bool has_name(char **env, const char *variable)
 
 /*
  * Init's own environment, overridden by the request's. In a container it is the image's (ENV), and Docker's
- * HOSTNAME.
+ * HOSTNAME; in a box of the warden it is empty, or names the box's proxy.
  */
 static void add_own_env(char **env, char **slot)
 {
@@ -70,7 +70,8 @@ static void unpack(const struct cay_child *c, char ***ret_argv, char ***ret_env)
         for (uint32_t i = 0; i < exec->envc; i++)
                 *slot++ = copy_view(&at, cay_box_next_string(&strings));
         *slot = NULL;
-        if (!cay_init_has_layer(c->init, CAY_LAYER_ENV) || c->init->config.flags & CAY_INIT_DOCKER)
+        if (!cay_init_has_layer(c->init, CAY_LAYER_ENV) ||
+            c->init->config.flags & (CAY_INIT_DOCKER | CAY_INIT_ISOLATED))
                 add_own_env(*ret_env, slot);
 }
 

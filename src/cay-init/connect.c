@@ -3,6 +3,8 @@
  * Worker CONNECT: a TCP port on the sandbox's own loopback, which works with any network policy, none
  * included. A socket is connected to 127.0.0.1, then to ::1, and bytes are moved with two fixed buffers: a
  * side that does not read stops the other.
+ *
+ * Worker SOCKET: the same for a unix socket. Its path is resolved in the box, with the rights of the user.
  */
 
 #include <errno.h>
@@ -10,7 +12,9 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "foundation/base/cleanup.h"
@@ -20,6 +24,7 @@
 
 enum {
         CONNECT_MS = 10000, /* a full backlog makes the kernel try again and again */
+        RETRY_MS = 10,
         BUFFER = 32 * 1024,
 };
 
@@ -74,7 +79,8 @@ static int connect_to(const struct sockaddr *address, socklen_t len)
                 r = errno == EINPROGRESS || errno == EINTR ? connect_wait(fd) : -errno;
         if (r < 0)
                 return r;
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* a hint; ignoring failures */
+        if (address->sa_family != AF_UNIX)
+                setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* a hint; ignoring failures */
         return cay_take_fd(fd);
 }
 
@@ -202,6 +208,44 @@ void cay_connect_port(const struct cay_worker_request *req, struct cay_worker_re
         else if (fd < 0)
                 cay_fail_sys(&err, fd == -ETIMEDOUT ? CAY_TIMEOUT : CAY_UNAVAILABLE, fd,
                              "connect to port %u inside the sandbox", port);
+        else
+                pump(fd, req->in_fd, req->out_fd, &ret->bytes, &err);
+        if (err.code != CAY_OK)
+                cay_files_answer(ret, &err);
+}
+
+/* A full backlog of a unix socket is refused at once (EAGAIN): the server may be about to accept. */
+static int connect_path(const char *path)
+{
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        uint64_t deadline_ms = cay_clock_ms() + CONNECT_MS;
+        size_t len = strlen(path);
+        int fd;
+
+        if (len == 0 || len >= sizeof(address.sun_path))
+                return -ENAMETOOLONG;
+        memcpy(address.sun_path, path, len);
+        for (;;) {
+                fd = connect_to((const struct sockaddr *)&address, sizeof(address));
+                if (fd != -EAGAIN || cay_clock_ms() >= deadline_ms)
+                        return fd;
+                poll(NULL, 0, RETRY_MS);
+        }
+}
+
+void cay_connect_socket(const struct cay_worker_request *req, struct cay_worker_result *ret)
+{
+        struct cay_error err = { .code = CAY_OK };
+        cay_auto_close int fd = connect_path(req->path);
+
+        if (fd == -ECONNREFUSED || fd == -ENOENT)
+                cay_fail(&err, CAY_UNAVAILABLE, "nothing listens on the socket %.108s inside the sandbox",
+                         req->path);
+        else if (fd == -ENAMETOOLONG)
+                cay_fail(&err, CAY_INVALID, "the path of a socket has 1 to 107 bytes");
+        else if (fd < 0)
+                cay_fail_sys(&err, CAY_UNAVAILABLE, fd, "connect to the socket %.108s inside the sandbox",
+                             req->path);
         else
                 pump(fd, req->in_fd, req->out_fd, &ret->bytes, &err);
         if (err.code != CAY_OK)

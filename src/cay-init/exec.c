@@ -243,21 +243,31 @@ static uint64_t kept_back(const struct statfs *fs)
         return (blocks < 4096 ? blocks : 4096) * (uint64_t)fs->f_bsize;
 }
 
-static uint32_t disk_full(const struct cay_init *init)
+static uint32_t what_is_full(int fd)
 {
         uint32_t full = 0;
+        struct statfs fs;
 
-        for (size_t i = 0; i < CAY_COUNT(init->layer_fds); i++) {
-                struct statfs fs;
-
-                if (init->layer_fds[i] < 0 || fstatfs(init->layer_fds[i], &fs) < 0 || fs.f_blocks == 0)
-                        continue;
-                if ((uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize < kept_back(&fs) + DISK_LEFT_MIN)
-                        full |= DISK_BLOCKS;
-                if (fs.f_files > 0 && fs.f_ffree == 0)
-                        full |= DISK_INODES;
-        }
+        if (fd < 0 || fstatfs(fd, &fs) < 0 || fs.f_blocks == 0)
+                return 0;
+        if ((uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize < kept_back(&fs) + DISK_LEFT_MIN)
+                full |= DISK_BLOCKS;
+        if (fs.f_files > 0 && fs.f_ffree == 0)
+                full |= DISK_INODES;
         return full;
+}
+
+static uint32_t disk_full(const struct cay_init *init)
+{
+        uint32_t full = what_is_full(init->layer_fds[0]);
+        bool has_own_workspace = true;
+
+        for (unsigned i = 0; i < CAY_INIT_VOLUMES; i++) {
+                if (what_is_full(init->volume_fds[i]))
+                        full |= CAY_BOX_END_VOLUME0 << i;
+                has_own_workspace = has_own_workspace && strcmp(init->config.volumes[i], "/workspace") != 0;
+        }
+        return has_own_workspace ? full | what_is_full(init->layer_fds[1]) : full;
 }
 
 static void start_failed(struct cay_channel *ch)

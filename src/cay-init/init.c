@@ -190,6 +190,18 @@ static void hear_of_stops(void)
         sigaction(SIGCHLD, &act, NULL);
 }
 
+/* The warden has mounted them, at places that it checked. */
+static void open_volumes(struct cay_init *init)
+{
+        for (unsigned i = 0; i < CAY_INIT_VOLUMES; i++) {
+                char *place = init->config.volumes[i];
+
+                place[CAY_INIT_VOLUME - 1] = '\0';
+                init->volume_fds[i] =
+                        place[0] ? sys_open_at(AT_FDCWD, place, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0) : -1;
+        }
+}
+
 static int set_up(struct cay_init *init)
 {
         static const int signals[] = { SIGCHLD };
@@ -214,6 +226,7 @@ static int set_up(struct cay_init *init)
                 cay_files_base = "."; /* no root of its own: the engine started us in the workspace */
         init->layer_fds[0] = sys_open_at(AT_FDCWD, "/", O_PATH | O_DIRECTORY, 0);
         init->layer_fds[1] = sys_open_at(AT_FDCWD, "/workspace", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+        open_volumes(init);
         /* none on this kernel: the other layers still protect */
         if (cay_init_is_isolated(init) && cay_init_has_layer(init, CAY_LAYER_LANDLOCK))
                 init->landlock_fd = cay_landlock_make();

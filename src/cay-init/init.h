@@ -23,10 +23,11 @@ struct cay_channel;
 struct cay_init {
         struct cay_loop *loop; /* owned */
         struct cay_init_config config;
-        int fds[CAY_INIT_FD_COUNT]; /* owned; -1: not given */
-        int landlock_fd;            /* owned; -1: none */
-        int layer_fds[2];           /* owned: "/" and "/workspace", asked for free space; -1: none */
-        int workers_node;           /* owned: cgroup2 node of the workers; -1: none yet */
+        int fds[CAY_INIT_FD_COUNT];       /* owned; -1: not given */
+        int landlock_fd;                  /* owned; -1: none */
+        int layer_fds[2];                 /* owned: "/" and "/workspace", asked for free space; -1: none */
+        int volume_fds[CAY_INIT_VOLUMES]; /* owned: likewise */
+        int workers_node;                 /* owned: cgroup2 node of the workers; -1: none yet */
         bool is_pid1;
         bool has_session;   /* of our own, without a terminal: commands need none for themselves */
         bool is_filtered;   /* our own calls, see init_filter.h */

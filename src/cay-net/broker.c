@@ -183,6 +183,11 @@ static int change_box(struct broker *b, const struct net_box_request *req, int f
                 return cay_fail(err, CAY_NOT_FOUND, "sandbox '%s' has no network here", req->id);
         if (read_policy(fd, &policy, err) < 0)
                 return -1;
+        if (policy.member.network[0] != '\0' && box->dial_count == 0) {
+                cay_policy_pair_done(&policy);
+                return cay_fail(err, CAY_CONFLICT,
+                                "sandbox '%s' was given without sockets for a private network", req->id);
+        }
         net_box_change_take(box, &req->limits, &policy);
         return 0;
 }

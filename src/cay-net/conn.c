@@ -10,13 +10,15 @@
 
 #include "cay-net/edge.h"
 #include "cay-net/member.h"
+#include "cay-net/proxy.h"
 #include "domain/network/tls_hello.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/str.h"
+#include "foundation/sys/net_divert.h"
 
 #define TLS_PORT 443
 
-enum step { BEGINNING, HELLO, RESOLVING, CONNECTING, RELAYING, ENDED }; /* what it waits for */
+enum step { BEGINNING, ASKED, HELLO, RESOLVING, CONNECTING, RELAYING, ENDED }; /* what it waits for */
 
 struct reach { /* what is needed up to RELAYING alone */
         struct net_lookup lookup;
@@ -37,9 +39,10 @@ struct net_conn {
         struct net_conn *prev, *next; /* the box's list */
         struct cay_watch client, server;
         struct cay_timer deadline;
-        struct reach *reach; /* owned; NULL from RELAYING on */
-        char *name;          /* owned; NULL: an address was asked for */
-        char *rule;          /* owned; NULL: none decided */
+        struct reach *reach;     /* owned; NULL from RELAYING on */
+        char *name;              /* owned; NULL: an address was asked for */
+        char *rule;              /* owned; NULL: none decided */
+        struct net_proxy *proxy; /* owned; NULL: it was diverted */
         struct net_dial
                 *dial; /* instead of a socket of its own: into a sandbox of the same private network */
         struct cay_address address; /* asked for, then connected to */
@@ -118,6 +121,7 @@ static void free_later(struct cay_deferred *d)
         free(c->name);
         free(c->rule);
         free(c->reach);
+        net_proxy_free(c->proxy);
         free(c);
 }
 
@@ -184,6 +188,13 @@ void net_conn_end(struct net_conn *c, unsigned verdict, const char *why)
         snprintf(text, sizeof(text), "%s", why);
         c->box->stats.refused += verdict == NET_LOG_REFUSED;
         log_as(c, c->step == RELAYING ? NET_LOG_ENDED : verdict, text);
+        if (c->proxy &&
+            (!c->proxy->is_told || c->proxy->is_over)) { /* whoever asked in words is told in words */
+                net_proxy_refuse(c->proxy, c->up.pump.from, verdict == NET_LOG_REFUSED, text);
+                shutdown(c->up.pump.from, SHUT_WR);
+                end(c, false);
+                return;
+        }
         end(c, true);
 }
 
@@ -191,7 +202,9 @@ static void on_deadline(struct cay_timer *t)
 {
         struct net_conn *c = cay_container_of(t, struct net_conn, deadline);
 
-        if (c->step == HELLO)
+        if (c->step == ASKED)
+                net_conn_end(c, NET_LOG_REFUSED, "no request for the proxy came in time");
+        else if (c->step == HELLO)
                 net_conn_end(c, NET_LOG_REFUSED, "no TLS server name came in time");
         else if (c->step == RESOLVING)
                 net_conn_end(c, NET_LOG_FAILED, "the name could not be looked up in time");
@@ -312,11 +325,27 @@ static bool hand_over(struct net_conn *c)
         return false;
 }
 
+/* What was asked of the proxy is there: says so, and passes a plain request on. False: it has been ended. */
+static bool answer_proxy(struct net_conn *c)
+{
+        ssize_t sent = 0;
+
+        if (!c->proxy)
+                return true;
+        if (net_proxy_agree(c->proxy, c->up.pump.from) < 0 ||
+            (sent = net_proxy_pass_on(c->proxy, c->up.pump.to)) < 0) {
+                net_conn_end(c, NET_LOG_FAILED, "closed before it was answered");
+                return false;
+        }
+        c->up.pump.bytes += (uint64_t)sent;
+        return sent == 0 || !net_box_count(c->box, true, (size_t)sent);
+}
+
 static void begin_relay(struct net_conn *c)
 {
         const int one = 1;
 
-        if (!hand_over(c))
+        if (!hand_over(c) || !answer_proxy(c))
                 return;
         setsockopt(c->up.pump.from, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
         setsockopt(c->up.pump.to, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
@@ -535,7 +564,8 @@ static bool needs_hello(const struct net_conn *c)
 
 /* Beginning */
 
-static void begin(struct net_conn *c)
+/* False: it has been ended. */
+static bool check_limits(struct net_conn *c)
 {
         char why[NET_WHY];
 
@@ -549,8 +579,31 @@ static void begin(struct net_conn *c)
                 net_conn_end(
                         c, NET_LOG_REFUSED,
                         "limit: the connections of all sandboxes are shared, and it has its part of them");
-        } else if (!c->name &&
-                   cay_address_is_loopback(&c->address)) { /* never diverted, so it came straight here */
+        } else {
+                return true;
+        }
+        return false;
+}
+
+static void begin_hello(struct net_conn *c)
+{
+        c->step = HELLO;
+        if (c->proxy && net_proxy_agree(c->proxy, c->up.pump.from) < 0) { /* the hello comes after that */
+                net_conn_end(c, NET_LOG_FAILED, "closed before it was answered");
+                return;
+        }
+        cay_timer_set(c->box->world->loop, &c->deadline, NET_HELLO_MS, on_deadline);
+        if (cay_watch_add(c->box->world->loop, &c->client, c->up.pump.from, EPOLLIN | EPOLLRDHUP, on_hello) <
+            0)
+                net_conn_end(c, NET_LOG_FAILED, "no memory");
+}
+
+/* What it wants is known. */
+static void begin(struct net_conn *c)
+{
+        char why[NET_WHY];
+
+        if (!c->name && cay_address_is_loopback(&c->address)) { /* never diverted */
                 net_conn_end(c, NET_LOG_REFUSED, "loopback is the sandbox's own: nothing listens there");
         } else if (!c->name && cay_names_is_one(&c->address)) {
                 net_conn_end(c, NET_LOG_REFUSED,
@@ -561,14 +614,54 @@ static void begin(struct net_conn *c)
                 snprintf(why, sizeof(why), "%.80s is not in the sandbox's list of allowed hosts", c->name);
                 net_conn_end(c, NET_LOG_REFUSED, why);
         } else if (needs_hello(c)) {
-                c->step = HELLO;
-                cay_timer_set(c->box->world->loop, &c->deadline, NET_HELLO_MS, on_deadline);
-                if (cay_watch_add(c->box->world->loop, &c->client, c->up.pump.from, EPOLLIN | EPOLLRDHUP,
-                                  on_hello) < 0)
-                        net_conn_end(c, NET_LOG_FAILED, "no memory");
+                begin_hello(c);
         } else {
                 find_addresses(c);
         }
+}
+
+/* The proxy */
+
+static void on_request(struct cay_watch *w, uint32_t events)
+{
+        struct net_conn *c = cay_container_of(w, struct net_conn, client);
+        struct cay_proxy_request req;
+        const char *why = NULL, *name;
+        enum net_proxy_heard got =
+                net_proxy_hear(c->proxy, w->fd, events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR), &req, &why);
+
+        if (got == NET_PROXY_WAITS)
+                return;
+        cay_watch_remove(w);
+        cay_timer_clear(&c->deadline);
+        if (got == NET_PROXY_BAD) {
+                net_conn_end(c, NET_LOG_REFUSED, why);
+                return;
+        }
+        c->address = req.address;
+        c->port = req.port;
+        name = req.name[0] != '\0' ? req.name : cay_names_find(c->box->names, &c->address);
+        c->name = name ? strdup(name) : NULL;
+        c->step = BEGINNING;
+        begin(c);
+}
+
+/* By loopback nothing is diverted: it came straight to the listening socket, and will say what it wants. */
+static bool is_for_proxy(const struct net_conn *c)
+{
+        return !c->name && c->port == SYS_DIVERT_PORT && cay_address_is_loopback(&c->address);
+}
+
+static void begin_proxy(struct net_conn *c)
+{
+        c->step = ASKED;
+        memset(&c->address, 0, sizeof(c->address)); /* the listener's is of no interest */
+        c->port = 0;
+        c->proxy = calloc(1, sizeof(*c->proxy));
+        cay_timer_set(c->box->world->loop, &c->deadline, NET_HELLO_MS, on_deadline);
+        if (!c->proxy || cay_watch_add(c->box->world->loop, &c->client, c->up.pump.from, EPOLLIN | EPOLLRDHUP,
+                                       on_request) < 0)
+                net_conn_end(c, NET_LOG_FAILED, "no memory");
 }
 
 static void read_target(struct net_conn *c)
@@ -605,7 +698,12 @@ void net_conn_begin_take(struct net_box *b, int fd)
         b->world->connections++;
         b->stats.connections_all++;
         read_target(c);
-        begin(c);
+        if (!check_limits(c))
+                return;
+        if (is_for_proxy(c))
+                begin_proxy(c);
+        else
+                begin(c);
 }
 
 /* Changes */

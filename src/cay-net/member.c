@@ -47,7 +47,13 @@ static bool has_host(const char *name, const char *host)
 {
         size_t len = strlen(host);
 
-        return strncmp(name, host, len) == 0 && name[len] == '.';
+        return len > 0 && strncmp(name, host, len) == 0 && name[len] == '.';
+}
+
+/* By its name in the network, and by its id. */
+static bool is_called(const struct net_box *m, const char *name)
+{
+        return has_host(name, m->policy.member.host) || has_host(name, m->id);
 }
 
 struct net_box *net_member_find(const struct net_box *b, const char *name, const char **ret_why)
@@ -58,7 +64,7 @@ struct net_box *net_member_find(const struct net_box *b, const char *name, const
         if (!net_member_is_name(b, name))
                 return NULL;
         for (struct net_box *m = b->world->members; m; m = m->next_member) {
-                if (!are_together(m, b) || !has_host(name, m->policy.member.host))
+                if (!are_together(m, b) || !is_called(m, name))
                         continue;
                 if (found) {
                         found = NULL;

@@ -15,6 +15,7 @@
 #include "foundation/sys/syscalls.h"
 #include "cay-warden/keep.h"
 #include "cay-warden/room.h"
+#include "cay-warden/volume.h"
 
 #define REAP_MS 10000
 #define WRITE_OUT_MS 20000  /* time to write out a layer; the front waits longer for its answer */
@@ -147,6 +148,7 @@ bool warden_box_unmake(struct warden *w, struct warden_box *box)
         /* Close descriptors first: epoll drops them, and a live box sees its control socket close. */
         close_fd(&box->status);
         close_fd(&box->control);
+        warden_box_end_reclaim(box);
         if (box->state == BOX_LEAVING)
                 close_fd(&box->leaving.fs);
         /*
@@ -156,6 +158,7 @@ bool warden_box_unmake(struct warden *w, struct warden_box *box)
         sys_cgroup_remove_empty(&w->cgroups, &box->cgroup);
         reap_helper(box, true);
         all = reap(box);
+        warden_volumes_release(w, box);
         cay_step_reached(w->steps, CAY_STEP_reaped);
         /* A node that cannot be removed keeps its record: the next warden tries again. */
         all = sys_cgroup_remove(&w->cgroups, &box->cgroup) == 0 && all;
@@ -326,7 +329,7 @@ void warden_boxes_overdue(struct warden *w)
 void warden_boxes_unasked(struct warden *w)
 {
         for (unsigned i = 0; i < w->rows; i++)
-                w->boxes[i].leaving.is_asked = false;
+                w->boxes[i].leaving.is_asked = w->boxes[i].reclaim.is_asked = false;
 }
 
 void warden_box_on_exit(struct warden *w, struct warden_box *box)
@@ -383,6 +386,7 @@ void warden_box_on_status(struct warden *w, struct warden_box *box)
                 /* releasing a mount waits for a grace period: do it now, while the command runs */
                 if (w->single)
                         close_fd(&w->init_exe);
+                warden_volumes_keep(w, box);
                 box->drop_layer = false; /* from here on the front knows about it */
                 box->state = BOX_LIVE;
                 if (box->kept)

@@ -184,7 +184,7 @@ static void own_clock(void);
 static _Noreturn void box_process(struct isolate *iso)
 {
         char *const argv[] = { "cay-init", NULL };
-        char *const env[] = { NULL };
+        char *const env[] = { NULL }, *const proxied_env[] = { ISOLATE_PROXY_VARIABLES, NULL };
         int r;
 
         close(iso->birth); /* otherwise the warden would wait for a helper that died before reporting */
@@ -208,6 +208,7 @@ static _Noreturn void box_process(struct isolate *iso)
         if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
                 isolate_fail(iso, -errno, "make mounts private");
         isolate_root(iso);
+        isolate_volumes(iso);
         cay_step_reached(iso->steps, CAY_STEP_box_root);
         isolate_dev(iso);
         cay_step_reached(iso->steps, CAY_STEP_box_dev);
@@ -223,7 +224,7 @@ static _Noreturn void box_process(struct isolate *iso)
         umask(022);
         drop_privileges(iso);
         cay_step_reached(iso->steps, CAY_STEP_box_dropped);
-        r = sys_execveat(iso->init_exe, "", argv, env, AT_EMPTY_PATH);
+        r = sys_execveat(iso->init_exe, "", argv, iso->is_proxied ? proxied_env : env, AT_EMPTY_PATH);
         isolate_fail(iso, r, "start cay-init");
 }
 

@@ -44,7 +44,8 @@ enum isolate_mount { /* what the "go" message may carry, in this order; bit numb
                      ISOLATE_LAYER,        /* writable layer, when it is not a tmpfs */
                      ISOLATE_LOWER,        /* rootfs template */
                      ISOLATE_WORKSPACE,
-                     ISOLATE_HOST0, /* then the rows of host_tree.def */
+                     ISOLATE_VOLUME0,                                /* then the plan's volumes */
+                     ISOLATE_HOST0 = ISOLATE_VOLUME0 + WIRE_VOLUMES, /* then the rows of host_tree.def */
                      ISOLATE_MOUNTS = ISOLATE_HOST0
 #define CAY_HOST_TREE(path, kind) +1
 #include "cay-warden/host_tree.def"
@@ -84,6 +85,7 @@ struct isolate { /* read by both processes; the box's copy is its own after the 
         int birth;             /* pipe from the helper: the warden's end, the helper's in the helper */
         pid_t helper;          /* to be reaped when the box is ready, or gone */
         int net, net_far;      /* where the helper passes the network namespace; -1: none */
+        bool is_proxied;       /* there is no nf_tables: its way out is a proxy on loopback */
         int network;           /* where the sockets of a diverted network are sent; -1: there is none */
 
         /* of the box's process only */
@@ -112,6 +114,7 @@ void isolate_attach(struct isolate *iso, enum isolate_mount which, int dirfd, co
  */
 int isolate_give(struct isolate *iso, int dirfd, const char *path, uint32_t owner);
 void isolate_root(struct isolate *iso); /* layer, root, /usr, /etc, /workspace, /tmp */
+void isolate_volumes(struct isolate *iso);
 void isolate_dev(struct isolate *iso);
 void isolate_proc(struct isolate *iso);
 void isolate_settings(struct isolate *iso); /* of the box's namespaces, once it is in all of them */
@@ -126,7 +129,14 @@ void isolate_enter_network(struct isolate *iso);
  * 0 or -errno.
  */
 int isolate_change_network(uint32_t mode, int to);
-/* The same of a box that was made without a way out. */
+/* What programs look for a proxy in. Their own loopback is reached without one. */
+#define ISOLATE_PROXY "127.0.0.1:64998" /* SYS_DIVERT_PORT */
+#define ISOLATE_PROXY_VARIABLES                                                                              \
+        "http_proxy=http://" ISOLATE_PROXY, "https_proxy=http://" ISOLATE_PROXY,                             \
+                "HTTP_PROXY=http://" ISOLATE_PROXY, "HTTPS_PROXY=http://" ISOLATE_PROXY,                     \
+                "all_proxy=socks5h://" ISOLATE_PROXY, "ALL_PROXY=socks5h://" ISOLATE_PROXY,                  \
+                "no_proxy=localhost,127.0.0.1,::1", "NO_PROXY=localhost,127.0.0.1,::1"
+/* The same of a box that was made without a way out. 1: it has a proxy instead, as there is no nf_tables. */
 int isolate_set_up_network(uint32_t mode, int to);
 /*
  * For calls that make something outside of the root: a layer of an earlier box already has it, and only we

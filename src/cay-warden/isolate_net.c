@@ -5,7 +5,8 @@
  * A network namespace takes as long to make as all mounts together, and neither needs the other: the helper that started the box makes
  * it while the box mounts, as a member of the box's user namespace, and hands it over. With a way out, it also sets up the addresses,
  * routes and rules that bring everything that leaves to a few sockets, and sends these to whoever the plan names (the broker's side);
- * neither the warden nor the box ever has them. Nothing of the host's network is touched.
+ * neither the warden nor the box ever has them. Nothing of the host's network is touched. Where the kernel has no nf_tables, the box has
+ * loopback alone, the first of these sockets is a proxy there, and the environment of cay-init, which its commands inherit, says so.
  */
 #include <assert.h>
 #include <errno.h>
@@ -60,9 +61,23 @@ static int send_sockets(int to, struct sys_divert_sockets *s)
 int isolate_set_up_network(uint32_t mode, int to)
 {
         struct sys_divert_sockets s;
-        int r = sys_divert_set_up(mode, &s);
+        int r = sys_divert_set_up(mode, &s), is_plain = 0;
 
-        return r < 0 ? r : send_sockets(to, &s);
+        if (sys_divert_is_lacking(r)) {
+                r = sys_divert_set_up_plain(mode, &s);
+                is_plain = 1;
+        }
+        if (r == 0)
+                r = send_sockets(to, &s);
+        return r < 0 ? r : is_plain;
+}
+
+static int set_up_plain(uint32_t mode, int to)
+{
+        struct sys_divert_sockets s;
+        int r = sys_divert_set_up_plain(mode, &s);
+
+        return r < 0 ? r : send_sockets(to, &s) < 0 ? -EPIPE : 1;
 }
 
 int isolate_change_network(uint32_t mode, int to)
@@ -70,6 +85,8 @@ int isolate_change_network(uint32_t mode, int to)
         struct sys_divert_sockets s;
         int r = sys_divert_change(mode);
 
+        if (sys_divert_is_lacking(r)) /* it has a proxy: there are no rules to change */
+                r = 0;
         if (r < 0 || to < 0)
                 return r;
         r = sys_divert_open(mode, &s);
@@ -83,7 +100,10 @@ static bool has_way_out(const struct isolate *iso)
 
 static int set_up(const struct isolate *iso)
 {
-        return has_way_out(iso) ? isolate_set_up_network(iso->plan->network, iso->network) : loopback_up();
+        if (!has_way_out(iso))
+                return loopback_up();
+        return isolate_has(iso, CAY_LAYER_DIVERT) ? isolate_set_up_network(iso->plan->network, iso->network)
+                                                  : set_up_plain(iso->plan->network, iso->network);
 }
 
 void isolate_make_network(struct isolate *iso, int userns)
@@ -95,9 +115,9 @@ void isolate_make_network(struct isolate *iso, int userns)
                 result = -errno;
         if (result == 0)
                 result = set_up(iso);
-        if (result == 0) {
+        if (result >= 0) {
                 net = sys_open_at(AT_FDCWD, "/proc/self/ns/net", O_RDONLY, 0);
-                result = net < 0 ? net : 0;
+                result = net < 0 ? net : result;
         }
         sys_send_fds(iso->net_far, &result, sizeof(result), &net, net >= 0, 0);
 }
@@ -161,11 +181,6 @@ static void write_certificates(struct isolate *iso)
                 isolate_fail(iso, r, "write /etc/" CERTIFICATES);
 }
 
-static bool lacks_rules(int32_t result)
-{
-        return result == -EOPNOTSUPP || result == -ENOENT || result == -EPROTONOSUPPORT;
-}
-
 void isolate_enter_network(struct isolate *iso)
 {
         int32_t result = -EPIPE;
@@ -175,13 +190,10 @@ void isolate_enter_network(struct isolate *iso)
         if (iso->net < 0)
                 return;
         if (sys_recv_fds(iso->net, &result, sizeof(result), fds, &count, 0) == (ssize_t)sizeof(result) &&
-            result == 0)
+            result >= 0) {
+                iso->is_proxied = result > 0;
                 result = count == 1 && setns(fds[0], CLONE_NEWNET) == 0 ? 0 : -errno;
-        if (has_way_out(iso) && lacks_rules(result))
-                isolate_fail(iso, 0,
-                             "a network needs nf_tables with TPROXY in the kernel (modules nf_tables, "
-                             "nft_tproxy, nft_socket, veth); "
-                             "use network none here");
+        }
         if (result < 0)
                 isolate_fail(iso, result, "make the network namespace");
         sys_close_fds(fds, count);

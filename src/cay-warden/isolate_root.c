@@ -27,12 +27,19 @@ static const struct {
         mode_t mode;
         uint32_t owner;
 } host_dirs[] = {
-        { "etc", 0755, 0 },     { "etc/ssl", 0755, 0 },
-        { "home", 0755, 0 },    { "home/sandbox", 0750, CAY_BOX_USER },
-        { "opt", 0755, 0 },     { "root", 0700, 0 },
-        { "run", 01777, 0 },    { "tmp", 01777, 0 },
-        { "var", 0755, 0 },     { "var/tmp", 01777, 0 },
-        { "var/lib", 0755, 0 }, { "var/cache", 0755, 0 },
+        { "etc", 0755, 0 },
+        { "etc/ssl", 0755, 0 },
+        { "home", 0755, 0 },
+        { "home/sandbox", 0750, CAY_BOX_USER },
+        { "home/user", 0750, CAY_BOX_USER }, /* the home that clients of E2B ask for */
+        { "opt", 0755, 0 },
+        { "root", 0700, 0 },
+        { "run", 01777, 0 },
+        { "tmp", 01777, 0 },
+        { "var", 0755, 0 },
+        { "var/tmp", 01777, 0 },
+        { "var/lib", 0755, 0 },
+        { "var/cache", 0755, 0 },
 };
 
 static const struct {
@@ -40,8 +47,9 @@ static const struct {
 } host_files[] = {
         { "etc/passwd", "root:x:0:0:root:/root:/bin/sh\n"
                         "sandbox:x:1001:1001:sandbox:/home/sandbox:/bin/sh\n"
+                        "user:x:1001:1001:user:/home/user:/bin/bash\n"
                         "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n" },
-        { "etc/group", "root:x:0:\ntty:x:5:\nsandbox:x:1001:\nnogroup:x:65534:\n" },
+        { "etc/group", "root:x:0:\ntty:x:5:\nsandbox:x:1001:\nuser:x:1001:\nnogroup:x:65534:\n" },
         { "etc/hosts", "127.0.0.1 localhost cay\n::1 localhost\n" },
         { "etc/hostname", "cay\n" },
         { "etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n" },

@@ -51,10 +51,7 @@ struct entry {
         char name[];
 };
 
-/* False ends it, before this one counts as reported. */
-typedef bool walk_fn(void *ctx, const char *name, uint64_t next);
-
-static int walk(int dir, uint64_t from, walk_fn *each, void *ctx)
+int cay_keep_walk(int dir, uint64_t from, cay_keep_each_fn *each, void *ctx)
 {
         _Alignas(struct entry) char buf[4096];
         cay_auto_close int fd = sys_open_at(dir, ".", O_RDONLY | O_DIRECTORY, 0);
@@ -109,7 +106,7 @@ int cay_keep_list(int dir, uint64_t from, struct wire_answer *ret)
 {
         ret->layers.count = ret->layers.more = 0;
         ret->layers.next = from;
-        return walk(dir, from, add_id, ret);
+        return cay_keep_walk(dir, from, add_id, ret);
 }
 
 int cay_keep_drop(int dir, const char *id)
@@ -188,12 +185,12 @@ static void make_room(int dir)
 {
         unsigned count = 0;
 
-        if (walk(dir, 0, count_base, &count) < 0 || count < BASES_MAX)
+        if (cay_keep_walk(dir, 0, count_base, &count) < 0 || count < BASES_MAX)
                 return;
         for (unsigned i = 0; i < count; i++) {
                 struct one_base one = { "" };
 
-                walk(dir, 0, find_base, &one);
+                cay_keep_walk(dir, 0, find_base, &one);
                 if (one.name[0])
                         unlinkat(dir, one.name, 0);
         }
@@ -247,7 +244,7 @@ int cay_keep_check_inodes(uint64_t bytes, uint64_t inodes, struct cay_error *err
  * The kernel releases a mount, and with it the lock, a moment after its last process; later when much is
  * still to be written.
  */
-static int lock(int file, unsigned wait_ms)
+int cay_keep_lock(int file, unsigned wait_ms)
 {
         const struct timespec nap = { .tv_nsec = 1000000 };
         uint64_t until = cay_clock_ms() + wait_ms;
@@ -277,7 +274,7 @@ int cay_keep_write_out(int dir, const char *id, int fs)
         file = sys_open_at(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK, 0);
         if (file < 0)
                 return file;
-        r = lock(file, WRITTEN_OUT_MS);
+        r = cay_keep_lock(file, WRITTEN_OUT_MS);
         if (fsync(file) < 0)
                 return errno == EIO || errno == ENOSPC || errno == EDQUOT ? -EUCLEAN : -errno;
         if (sys_layer_image_has_errors(file))
@@ -286,28 +283,38 @@ int cay_keep_write_out(int dir, const char *id, int fs)
         return r == 0 && sys_layer_image_is_unclean(file) ? -EUCLEAN : r;
 }
 
+int cay_keep_new_file(int bases, int dir, const char *name, uint64_t bytes, uint64_t inodes)
+{
+        cay_auto_close int file = -1, base = open_base(bases, bytes, inodes);
+        int r;
+
+        if (base < 0)
+                return base;
+        file = sys_open_at(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+        if (file < 0)
+                return file;
+        r = sys_layer_image_copy(base, file);
+        if (r >= 0)
+                return cay_take_fd(file);
+        unlinkat(dir, name, 0);
+        return r;
+}
+
 static int open_new(int dir, const char *id, const char *name, uint64_t bytes, uint64_t inodes,
                     struct cay_keep_facts *ret, struct cay_error *err)
 {
-        cay_auto_close int file = -1, base = -1;
+        cay_auto_close int file = -1;
         int r;
 
         if (cay_keep_check_inodes(bytes, inodes, err) < 0)
                 return -1;
-        r = base = open_base(dir, bytes, inodes);
-        if (r >= 0) {
-                file = sys_open_at(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-                r = file;
-        }
+        r = file = cay_keep_new_file(dir, dir, name, bytes, inodes);
         if (r == -EEXIST)
                 return cay_fail(err, CAY_EXISTS,
                                 "files of an earlier sandbox '%s' are there: destroy it first", id);
-        if (r >= 0) {
-                ret->made = true;
-                r = sys_layer_image_copy(base, file);
-        }
+        ret->made = r >= 0;
         if (r >= 0)
-                r = lock(file, LET_GO_MS);
+                r = cay_keep_lock(file, LET_GO_MS);
         if (r < 0)
                 return cay_fail_sys(err,
                                     r == -ENOSPC || r == -EFBIG || r == -EDQUOT ? CAY_NO_SPACE : CAY_INTERNAL,
@@ -350,7 +357,7 @@ static int open_old(int dir, const char *id, const char *name, uint64_t bytes, s
         if (file < 0 || fstat(file, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1)
                 return cay_fail(err, CAY_CONFLICT, "the files of '%s' are not what was left (layers/%s)", id,
                                 name);
-        r = lock(file, LET_GO_MS);
+        r = cay_keep_lock(file, LET_GO_MS);
         if (r == -EBUSY) /* the caller retries: domain/sandboxes/sandbox_make.c */
                 return cay_fail_sys(
                         err, CAY_UNAVAILABLE, r,

@@ -42,6 +42,19 @@ struct cay_keep_facts {
 int cay_keep_mount(int dir, const char *id, bool go_on, uint64_t bytes, uint64_t inodes,
                    struct cay_keep_facts *ret, struct cay_error *err);
 /*
+ * The parts of it, for images that are not layers. new_file: a formatted one under this name, which must be
+ * free (-EEXIST), as a copy of one in `bases`. lock: waits at most so long for an image that somebody has
+ * mounted (-EBUSY).
+ */
+int cay_keep_new_file(int bases, int dir, const char *name, uint64_t bytes, uint64_t inodes);
+int cay_keep_lock(int file, unsigned wait_ms);
+/*
+ * Names of a folder without a heap, from a place on (0: all). each: `next` is the place behind this name;
+ * false ends it, before this one counts as reported. 0 or -errno.
+ */
+typedef bool cay_keep_each_fn(void *ctx, const char *name, uint64_t next);
+int cay_keep_walk(int dir, uint64_t from, cay_keep_each_fn *each, void *ctx);
+/*
  * Whether an image of this size can have this many inodes; CAY_INVALID says what to request. Also for images
  * that are not kept.
  */

@@ -18,6 +18,7 @@ void warden_hang_up(struct warden *w)
                 close(w->front); /* epoll forgets it: nobody else has it */
         w->front = -1;
         warden_boxes_unasked(w);
+        warden_clones_unasked(w);
 }
 
 static void take_front(struct warden *w, int fd)

@@ -7,6 +7,7 @@
 
 #include "cay-warden/make.h"
 #include "cay-warden/rootfs.h"
+#include "cay-warden/volume.h"
 #include "foundation/sys/net_divert.h"
 
 #define DISK_MAX (1ull << 46)
@@ -114,6 +115,8 @@ int warden_make_check_plan(struct warden *w, const struct wire_plan *p, const in
                 return cay_fail(err, CAY_INVALID, "unknown network mode %u", p->network);
         if (p->flags & WIRE_PLAN_GO_ON && !(p->flags & WIRE_PLAN_KEEP))
                 return cay_fail(err, CAY_INVALID, "only a layer that is kept can be gone on with");
+        if (warden_volumes_check(w, p, err) < 0)
+                return -1;
         if (warden_find(w, p->id))
                 return cay_fail(err, CAY_EXISTS, "id: a sandbox '%s' exists already", p->id);
         return warden_workspace_open(w, p, ret->folder, ret->peer, &ret->workspace, err);
@@ -128,7 +131,7 @@ bool warden_make_fits_tmpfs(const struct warden *w, const struct wire_plan *p)
 {
         if (w->self)
                 return p->disk_bytes && (p->memory_bytes || p->disk_bytes <= SELF_DISK_MAX);
-        return p->flags & WIRE_PLAN_ONE_SHOT && p->disk_bytes && p->memory_bytes &&
+        return p->flags & (WIRE_PLAN_ONE_SHOT | WIRE_PLAN_BRIEF) && p->disk_bytes && p->memory_bytes &&
                p->disk_bytes <= p->memory_bytes / 2;
 }
 

@@ -17,6 +17,7 @@
 #include "cay-warden/keep.h"
 #include "cay-warden/make.h"
 #include "cay-warden/room.h"
+#include "cay-warden/volume.h"
 
 #define LAYER_STEP (64u << 10)
 #define LAYER_LEAST (1u << 20)  /* an ext4 with a little in it */
@@ -124,7 +125,7 @@ static int make_kept_layer(struct warden *w, struct warden_box *box, struct cay_
         box->drop_layer = facts.made;
         box->is_mended = facts.mended;
         if (fd >= 0)
-                warden_room_note(w, box, fd);
+                warden_room_note_mount(w, &box->room, fd);
         return fd;
 }
 
@@ -161,6 +162,8 @@ int warden_make_mounts(struct warden *w, struct warden_box *box, const struct wa
                 return cay_fail_sys(err, CAY_INTERNAL, userns, "open the box's user namespace");
         mounts[ISOLATE_PROC_OVERLAY] = proc_overlay->mount;
         if (!tmpfs && show_layer(w, box, userns, &mounts[ISOLATE_LAYER], err) < 0)
+                return -1;
+        if (warden_volumes_mount(w, box, userns, mounts, err) < 0)
                 return -1;
         if (given->workspace.fd >= 0) {
                 r = mounts[ISOLATE_WORKSPACE] = copy_workspace(box, &given->workspace);

@@ -4,7 +4,9 @@
  * builds its root, and the configuration of its cay-init. The socket is one way: nothing is ever read from
  * it.
  */
+#include <assert.h>
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -113,6 +115,9 @@ int warden_make_send_config(struct warden *w, struct warden_box *box, int link,
         int owned, r;
 
         memcpy(c.secret, p->secret, sizeof(c.secret));
+        static_assert(CAY_INIT_VOLUMES == WIRE_VOLUMES && CAY_INIT_VOLUME == WIRE_TARGET, "one place each");
+        for (unsigned i = 0; i < p->volume_count && i < WIRE_VOLUMES; i++)
+                memcpy(c.volumes[i], p->volumes[i].target, sizeof(c.volumes[i]));
         inherit(w, p, cpus, &c);
         watch(w, p, &c);
         r = open_own(box, own, &owned);

@@ -41,6 +41,12 @@ static int change_in_box(pid_t pid, uint32_t mode, bool is_new, int to)
         return is_new ? isolate_set_up_network(mode, to) : isolate_change_network(mode, to);
 }
 
+/* A positive result is as good as 0: it has a proxy. */
+static _Noreturn void report(int r)
+{
+        _exit(r < 0 ? -r : 0);
+}
+
 /* Its status is the errno, which fits in the byte that a status has. */
 static int await_helper(pid_t pid, int pidfd)
 {
@@ -71,7 +77,7 @@ int warden_box_change_network(struct warden_box *box, uint32_t mode, int to)
                 return -EINVAL;
         pid = sys_clone3(&args);
         if (pid == 0)
-                _exit(-change_in_box(box->pid, mode, is_new, to));
+                report(change_in_box(box->pid, mode, is_new, to));
         if (pid < 0)
                 return (int)pid;
         pidfd = sys_pidfd_open(pid, 0);

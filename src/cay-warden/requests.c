@@ -13,6 +13,7 @@
 
 #include "foundation/sys/unix_socket.h"
 #include "cay-warden/keep.h"
+#include "cay-warden/volume.h"
 #include "cay-warden/warden.h"
 #include "links/helper/init_config.h"
 
@@ -152,6 +153,9 @@ static void on_box(struct warden *w, const struct wire_request *req, const int *
                 warden_box_stats(box, &a->box.stats);
                 warden_box_network(box, &a->box.network);
                 break;
+        case WIRE_box_reclaim:
+                warden_box_reclaim(w, box, req->seq);
+                return;
         default: /* box_drop, box_stop */
                 warden_box_leave(w, box, req, a);
                 return;
@@ -209,6 +213,17 @@ bool warden_on_request(struct warden *w)
         case WIRE_layer_list:
                 on_layers(w, &req, &a);
                 warden_answer(w, &a);
+                break;
+        case WIRE_volume_list:
+                warden_volumes_list(w, &req, &a);
+                warden_answer(w, &a);
+                break;
+        case WIRE_volume_drop:
+                warden_volume_drop(w, &req, &a);
+                warden_answer(w, &a);
+                break;
+        case WIRE_layer_clone:
+                warden_layer_clone(w, &req);
                 break;
         case WIRE_trace:
                 a.trace = *w->steps;

@@ -13,6 +13,7 @@
 #include "foundation/sys/fd.h"
 #include "foundation/sys/loopdev.h"
 #include "cay-warden/keep.h"
+#include "cay-warden/volume.h"
 
 #define LOOK_MS 200
 #define LOOK_OFTEN_MS 50 /* while blocks are reserved, unless there are many */
@@ -25,39 +26,40 @@ static uint64_t least(uint64_t a, uint64_t b)
         return a < b ? a : b;
 }
 
-/* A number of a layer's file system, as the kernel tells it; 0 when it does not. */
-static uint64_t read_number(const struct warden_box *box, const char *name)
+/* A number of an image's file system, as the kernel tells it; 0 when it does not. */
+static uint64_t read_number(const struct warden_room *room, const char *name)
 {
         char path[96], text[32];
 
-        snprintf(path, sizeof(path), "/sys/fs/ext4/%s/%s", box->room.device, name);
+        snprintf(path, sizeof(path), "/sys/fs/ext4/%s/%s", room->device, name);
         return sys_read_file(AT_FDCWD, path, text, sizeof(text)) > 0 ? strtoull(text, NULL, 10) : 0;
 }
 
-static void hold_back(struct warden_box *box, uint64_t clusters)
+static void hold_back(struct warden_room *room, uint64_t clusters)
 {
         char path[96], text[32];
 
-        if (box->room.held == clusters)
+        if (room->held == clusters)
                 return;
-        snprintf(path, sizeof(path), "/sys/fs/ext4/%s/reserved_clusters", box->room.device);
+        snprintf(path, sizeof(path), "/sys/fs/ext4/%s/reserved_clusters", room->device);
         snprintf(text, sizeof(text), "%llu", (unsigned long long)clusters);
         if (sys_write_file(AT_FDCWD, path, text) == 0)
-                box->room.held = clusters;
+                room->held = clusters;
 }
 
-void warden_room_note(struct warden *w, struct warden_box *box, int mount)
+void warden_room_note_mount(struct warden *w, struct warden_room *room, int mount)
 {
         struct statfs fs;
 
-        box->room.is_known = sys_layer_device(mount, box->room.device, sizeof(box->room.device)) == 0 &&
-                             fstatfs(mount, &fs) == 0 && fs.f_bsize > 0;
-        if (!box->room.is_known)
+        *room = (struct warden_room){ 0 };
+        room->is_known = sys_layer_device(mount, room->device, sizeof(room->device)) == 0 &&
+                         fstatfs(mount, &fs) == 0 && fs.f_bsize > 0;
+        if (!room->is_known)
                 return;
-        box->room.blocks = (uint64_t)fs.f_blocks;
-        box->room.block_bytes = (uint64_t)fs.f_bsize;
-        box->room.usual = box->room.held = read_number(box, "reserved_clusters");
-        box->room.errors = read_number(box, "errors_count");
+        room->blocks = (uint64_t)fs.f_blocks;
+        room->block_bytes = (uint64_t)fs.f_bsize;
+        room->usual = room->held = read_number(room, "reserved_clusters");
+        room->errors = read_number(room, "errors_count");
         warden_room_soon(w);
 }
 
@@ -75,10 +77,40 @@ int warden_room_wait(const struct warden *w)
         return w->room_at_ms <= now ? 0 : (int)(w->room_at_ms - now);
 }
 
+/* Images that are mounted: layers of boxes, then volumes. Each has a number. */
+
 static bool has_room(const struct warden_box *box)
 {
         return box->kept && box->room.is_known && !box->is_damaged &&
                (box->state == BOX_MAKING || box->state == BOX_LIVE);
+}
+
+static unsigned image_count(const struct warden *w)
+{
+        return w->rows + w->volume_rows;
+}
+
+static struct warden_volume *volume_at(struct warden *w, unsigned nr)
+{
+        return nr >= w->rows ? &w->volumes[nr - w->rows] : NULL;
+}
+
+/* NULL: there is none of this number. */
+static struct warden_room *room_at(struct warden *w, unsigned nr)
+{
+        struct warden_volume *v = volume_at(w, nr);
+
+        if (v)
+                return v->is_used && v->mount >= 0 && v->room.is_known ? &v->room : NULL;
+        return has_room(&w->boxes[nr]) ? &w->boxes[nr].room : NULL;
+}
+
+static int measure(struct warden *w, unsigned nr, uint64_t *ret_bytes, uint64_t *ret_had)
+{
+        const struct warden_volume *v = volume_at(w, nr);
+
+        return v ? warden_volume_measure(w, v, ret_bytes, ret_had)
+                 : cay_keep_measure(w->layers, w->boxes[nr].plan.id, ret_bytes, ret_had);
 }
 
 /* What the disk may still have to give for each, and for all together. */
@@ -87,18 +119,18 @@ static uint64_t count_needs(struct warden *w, unsigned *ret_count)
         uint64_t all = 0;
 
         *ret_count = 0;
-        for (unsigned i = 0; i < w->rows; i++) {
-                struct warden_box *box = &w->boxes[i];
+        for (unsigned i = 0; i < image_count(w); i++) {
+                struct warden_room *room = room_at(w, i);
                 uint64_t bytes, had, tables;
 
-                if (!has_room(box) || cay_keep_measure(w->layers, box->plan.id, &bytes, &had) < 0)
+                if (!room || measure(w, i, &bytes, &had) < 0)
                         continue;
-                tables = bytes - least(bytes, box->room.blocks * box->room.block_bytes);
-                box->room.grew = had > box->room.had;
-                box->room.had = had;
-                box->room.need = bytes - least(bytes, had);
-                box->room.tables = least(tables, box->room.need);
-                all += box->room.need;
+                tables = bytes - least(bytes, room->blocks * room->block_bytes);
+                room->grew = had > room->had;
+                room->had = had;
+                room->need = bytes - least(bytes, had);
+                room->tables = least(tables, room->need);
+                all += room->need;
                 ++*ret_count;
         }
         return all;
@@ -131,34 +163,45 @@ static uint64_t room_of_disk(struct warden *w)
 
 static void release_all(struct warden *w)
 {
-        for (unsigned i = 0; i < w->rows; i++)
-                if (has_room(&w->boxes[i]))
-                        hold_back(&w->boxes[i], w->boxes[i].room.usual);
+        for (unsigned i = 0; i < image_count(w); i++) {
+                struct warden_room *room = room_at(w, i);
+
+                if (room)
+                        hold_back(room, room->usual);
+        }
 }
 
 /*
- * Free blocks inside. Through its first process, our child: a descriptor would keep the mount. false: it does
- * not exist (yet).
+ * Free blocks inside. Of a layer through its box's first process, our child: a descriptor would keep the
+ * mount. false: it does not exist (yet).
  */
-static bool count_free(const struct warden_box *box, uint64_t *ret)
+static bool count_free(struct warden *w, unsigned nr, uint64_t *ret)
 {
+        const struct warden_volume *v = volume_at(w, nr);
+        const struct warden_box *box = v ? NULL : &w->boxes[nr];
         char path[32];
         struct statfs fs;
 
-        snprintf(path, sizeof(path), "/proc/%d/root", (int)box->pid);
-        if (box->pid <= 0 || statfs(path, &fs) < 0 || (uint64_t)fs.f_blocks != box->room.blocks)
-                return false;
+        if (v) {
+                if (fstatfs(v->mount, &fs) < 0)
+                        return false;
+        } else {
+                snprintf(path, sizeof(path), "/proc/%d/root", (int)box->pid);
+                if (box->pid <= 0 || statfs(path, &fs) < 0 || (uint64_t)fs.f_blocks != box->room.blocks)
+                        return false;
+        }
         *ret = (uint64_t)fs.f_bfree;
         return true;
 }
 
-static void allow(struct warden_box *box, uint64_t bytes)
+static void allow(struct warden *w, unsigned nr, uint64_t bytes)
 {
-        uint64_t blocks = bytes / box->room.block_bytes, left;
+        struct warden_room *room = room_at(w, nr);
+        uint64_t blocks = bytes / room->block_bytes, left;
 
-        if (!count_free(box, &left))
+        if (!count_free(w, nr, &left))
                 return;
-        hold_back(box, left > blocks && left - blocks > box->room.usual ? left - blocks : box->room.usual);
+        hold_back(room, left > blocks && left - blocks > room->usual ? left - blocks : room->usual);
 }
 
 static void divide(struct warden *w, uint64_t room, unsigned count)
@@ -166,38 +209,37 @@ static void divide(struct warden *w, uint64_t room, unsigned count)
         uint64_t taken = 0, idle = 0, each;
         unsigned growing = 0;
 
-        for (unsigned i = 0; i < w->rows; i++) {
-                struct warden_box *box = &w->boxes[i];
+        for (unsigned i = 0; i < image_count(w); i++) {
+                struct warden_room *one = room_at(w, i);
 
-                if (!has_room(box))
+                if (!one)
                         continue;
                 /*
                  * Inodes are not made faster than we look: a part of the room will do, and a small disk is
                  * not all held back.
                  */
-                box->room.tables = least(box->room.tables, room / 4 / count);
-                box->room.coming =
-                        least(box->room.need - box->room.tables,
-                              read_number(box, "delayed_allocation_blocks") * box->room.block_bytes);
-                box->room.grew = box->room.grew || box->room.coming > 0;
-                taken += box->room.tables + box->room.coming;
-                growing += box->room.grew;
+                one->tables = least(one->tables, room / 4 / count);
+                one->coming = least(one->need - one->tables,
+                                    read_number(one, "delayed_allocation_blocks") * one->block_bytes);
+                one->grew = one->grew || one->coming > 0;
+                taken += one->tables + one->coming;
+                growing += one->grew;
         }
         room -= least(room, taken);
         each = growing == count ? 0 : room / 2 / count;
-        for (unsigned i = 0; i < w->rows; i++) {
-                struct warden_box *box = &w->boxes[i];
+        for (unsigned i = 0; i < image_count(w); i++) {
+                struct warden_room *one = room_at(w, i);
 
-                if (!has_room(box) || box->room.grew)
+                if (!one || one->grew)
                         continue;
-                box->room.share = least(box->room.need - box->room.tables, growing > 0 ? each : 2 * each);
-                idle += box->room.share;
-                allow(box, box->room.share);
+                one->share = least(one->need - one->tables, growing > 0 ? each : 2 * each);
+                idle += one->share;
+                allow(w, i, one->share);
         }
         each = growing > 0 ? (room - least(room, idle)) / growing : 0;
-        for (unsigned i = 0; i < w->rows; i++)
-                if (has_room(&w->boxes[i]) && w->boxes[i].room.grew)
-                        allow(&w->boxes[i], each);
+        for (unsigned i = 0; i < image_count(w); i++)
+                if (room_at(w, i) && room_at(w, i)->grew)
+                        allow(w, i, each);
 }
 
 /* A layer whose file system has met an error: its box ends now, with the reason. */
@@ -207,7 +249,7 @@ static void end_broken(struct warden *w)
                 struct warden_box *box = &w->boxes[i];
 
                 if (!has_room(box) || box->state != BOX_LIVE ||
-                    read_number(box, "errors_count") <= box->room.errors)
+                    read_number(&box->room, "errors_count") <= box->room.errors)
                         continue;
                 box->is_damaged = true;
                 warden_box_doom(w, box, NULL);

@@ -19,6 +19,8 @@
  * exact: what a box removes between two looks it may write again before the next, and for that moment the
  * disk has both. The margin covers that, too, and looks are more frequent while room is short.
  *
+ * Volumes (volume.h) are images too: each that is mounted counts like a layer.
+ *
  * An error that the kernel meets in a layer (the disk failed after all) ends its box immediately: later
  * writes would be lost.
  *
@@ -32,8 +34,8 @@
 
 #define WARDEN_LEAST_MARGIN (16ull << 20) /* where the settings want none */
 
-void warden_room_note(struct warden *w, struct warden_box *box,
-                      int mount);             /* of a kept box that is made: its layer */
+/* Of a kept box that is made, or of a volume: its file system. */
+void warden_room_note_mount(struct warden *w, struct warden_room *room, int mount);
 void warden_room_soon(struct warden *w);      /* something has changed: checks in the next round */
 int warden_room_wait(const struct warden *w); /* milliseconds to the next check; -1: none is due */
 void warden_room_look(struct warden *w);      /* if it is time */

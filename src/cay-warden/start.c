@@ -22,6 +22,7 @@
 #include "foundation/sys/loopdev.h"
 #include "foundation/sys/mounts.h"
 #include "foundation/sys/unix_socket.h"
+#include "cay-warden/keep_clone.h"
 #include "cay-warden/upgrade.h"
 #include "cay-warden/warden.h"
 
@@ -198,6 +199,8 @@ int warden_set_up(struct warden *w, bool is_resumed, struct cay_error *err)
         see_what_can_be_held(w);
         cay_step_reached(w->steps, CAY_STEP_warden_up);
         cay_records_sweep(&w->cgroups, SWEEP_MS);
+        if (w->layers >= 0 && !is_resumed)
+                cay_keep_clone_sweep(w->layers);
         cay_step_reached(w->steps, CAY_STEP_swept);
         if (w->front >= 0)
                 warden_watch(w, w->front, WATCH_FRONT, NULL);

@@ -19,7 +19,7 @@
 
 #define STATE_MAGIC 0x63617975u
 #define STATE_VERSION                                                                                        \
-        2u /* of struct warden and what is in it: one more whenever a field changes its meaning or place */
+        4u /* of struct warden and what is in it: one more whenever a field changes its meaning or place */
 #define CHECK_MS 5000
 #define CHECK_FD 3
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
@@ -103,6 +103,9 @@ static void mark_all(const struct warden *w, bool close_on_exec)
                 sys_fd_mark(w->roots[i], close_on_exec);
         for (unsigned i = 0; i < SYS_CGROUP_PARTS; i++)
                 sys_fd_mark(w->cgroups.parent[i], close_on_exec);
+        for (unsigned i = 0; i < w->volume_rows; i++)
+                if (w->volumes[i].is_used)
+                        sys_fd_mark(w->volumes[i].mount, close_on_exec);
         for (unsigned i = 0; i < w->rows; i++) {
                 const struct warden_box *box = &w->boxes[i];
 

@@ -10,17 +10,25 @@
 
 #include "cay-warden/room.h"
 #include "cay-warden/upgrade.h"
+#include "cay-warden/volume.h"
 
 #define LOOK_MS 1000 /* how often boxes that do not die are checked */
 
-void warden_watch(struct warden *w, int fd, unsigned kind, struct warden_box *box)
+void warden_watch_nr(struct warden *w, int fd, unsigned kind, unsigned nr)
 {
-        struct epoll_event ev = {
-                .events = EPOLLIN,
-                .data.u64 = (uint64_t)kind << 32 | (box ? (uint64_t)(box - w->boxes) : 0),
-        };
+        struct epoll_event ev = { .events = EPOLLIN, .data.u64 = (uint64_t)kind << 32 | nr };
 
         epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &ev);
+}
+
+void warden_watch(struct warden *w, int fd, unsigned kind, struct warden_box *box)
+{
+        warden_watch_nr(w, fd, kind, box ? (unsigned)(box - w->boxes) : 0);
+}
+
+void warden_watch_volume(struct warden *w, int fd, struct warden_volume *v)
+{
+        warden_watch_nr(w, fd, WATCH_VOLUME, (unsigned)(v - w->volumes));
 }
 
 static void on_signals(struct warden *w)
@@ -53,6 +61,12 @@ static void on_event(struct warden *w, const struct epoll_event *ev)
                 warden_hear_keeper(w);
         } else if (kind == WATCH_SIGNAL) {
                 on_signals(w);
+        } else if (kind == WATCH_VOLUME) {
+                warden_volume_on_closed(w, &w->volumes[(uint32_t)ev->data.u64]);
+        } else if (kind == WATCH_CLONE) {
+                warden_clone_on_event(w, (uint32_t)ev->data.u64);
+        } else if (kind == WATCH_RECLAIM) {
+                warden_box_on_reclaimed(w, box);
         } else if (kind == WATCH_STATUS && box->state == BOX_MAKING) {
                 warden_box_on_status(w, box);
         } else if (kind == WATCH_PIDFD && (box->state == BOX_MAKING || box->state == BOX_LIVE)) {
@@ -65,9 +79,10 @@ static void on_event(struct warden *w, const struct epoll_event *ev)
 static bool has_boxes_on_their_way(const struct warden *w)
 {
         for (unsigned i = 0; i < w->rows; i++)
-                if (w->boxes[i].state == BOX_MAKING || w->boxes[i].state == BOX_LEAVING)
+                if (w->boxes[i].state == BOX_MAKING || w->boxes[i].state == BOX_LEAVING ||
+                    w->boxes[i].reclaim.pid > 0)
                         return true;
-        return false;
+        return warden_clones_count(w) > 0;
 }
 
 static void upgrade(struct warden *w)
@@ -82,7 +97,7 @@ static void upgrade(struct warden *w)
 
 static int patience(const struct warden *w)
 {
-        int room = warden_room_wait(w), most = w->leaving > 0 ? LOOK_MS : -1;
+        int room = warden_room_wait(w), most = w->leaving > 0 || warden_clones_count(w) > 0 ? LOOK_MS : -1;
 
         return room < 0 || (most >= 0 && most < room) ? most : room;
 }
@@ -99,8 +114,9 @@ static int serve(struct warden *w)
                 for (int i = 0; i < n; i++)
                         on_event(w, &events[i]);
                 warden_boxes_overdue(w);
+                warden_clones_overdue(w);
                 warden_room_look(w);
-                if (w->is_upgrading && !has_boxes_on_their_way(w))
+                if (w->is_upgrading && !has_boxes_on_their_way(w) && !warden_volumes_are_closing(w))
                         upgrade(w);
         }
         for (unsigned i = 0; i < w->rows; i++)
@@ -108,6 +124,7 @@ static int serve(struct warden *w)
                         warden_box_doom(w, &w->boxes[i], NULL);
                         warden_box_unmake(w, &w->boxes[i]);
                 }
+        warden_volumes_close(w);
         cay_records_close();
         return w->failed;
 }

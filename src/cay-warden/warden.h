@@ -27,6 +27,7 @@
 #include "links/helper/message.h"
 
 #define WARDEN_BOXES 1024u
+#define WARDEN_VOLUMES 256u       /* in use at once */
 #define WARDEN_FRONT_PATIENCE_S 5 /* with a front that does not read its answers */
 
 enum box_state {
@@ -35,6 +36,24 @@ enum box_state {
         BOX_LIVE,   /* cay-init runs */
         BOX_DEAD,   /* its process has ended; the front was notified */
         BOX_LEAVING /* it is being killed, and the requester waits: box.c */
+};
+
+struct warden_room { /* of an image, and the file system in it: room.h */
+        bool is_known, grew;
+        char device[16];
+        uint64_t blocks, block_bytes, usual, held, errors; /* held: back, in clusters */
+        uint64_t had, need, tables, coming, share;         /* bytes */
+};
+
+struct warden_volume { /* one that boxes use: volume.h */
+        bool is_used;
+        bool is_new; /* made for a box that does not run yet: removed with it */
+        char owner[CAY_NAME_MAX + 1], name[CAY_NAME_MAX + 1];
+        unsigned users;
+        int mount;    /* the first; -1: it is being closed */
+        pid_t closer; /* helper that closes the last mount; -1: none */
+        int closer_fd;
+        struct warden_room room;
 };
 
 struct warden_box {
@@ -52,13 +71,9 @@ struct warden_box {
         bool drop_layer; /* and is removed with it: its make is not complete, or the box is to be destroyed */
         bool is_mended;  /* that file was repaired after the machine had stopped */
         bool is_damaged; /* that file does not hold what was written: it is set aside */
-        struct {         /* of that file, and the file system in it: room.h */
-                bool is_known, grew;
-                char device[16];
-                uint64_t blocks, block_bytes, usual, held, errors; /* held: back, in clusters */
-                uint64_t had, need, tables, coming, share;         /* bytes */
-        } room;
-        struct { /* of a box that leaves */
+        struct warden_room room;        /* of that file */
+        uint16_t volumes[WIRE_VOLUMES]; /* rows of them, from 1; 0: none */
+        struct {                        /* of a box that leaves */
                 uint32_t type, seq;
                 bool is_asked;   /* by the current front */
                 bool is_written; /* its files are on their way to the disk, or need not */
@@ -67,6 +82,30 @@ struct warden_box {
                 struct wire_stats stats;
                 uint64_t until_ms;
         } leaving;
+        struct {           /* request_box_reclaim.c */
+                pid_t pid; /* of the helper; 0: none */
+                int out;   /* closed when it has ended */
+                uint32_t seq;
+                uint64_t before_bytes;
+                bool is_asked; /* by the current front */
+        } reclaim;
+};
+
+#define WARDEN_CLONES 64u
+
+enum clone_state { CLONE_FREE, CLONE_WAITS, CLONE_RUNS };
+
+struct warden_clone { /* a copy of a layer: request_layer_clone.c */
+        enum clone_state state;
+        uint32_t seq, flags;
+        uint64_t nr;   /* they begin in this order */
+        bool is_asked; /* by the current front */
+        bool freezes;  /* its helper freezes the box */
+        bool is_live;  /* the source has a box */
+        pid_t pid;     /* its helper */
+        int out;       /* what it found */
+        uint64_t until_ms;
+        char from[CAY_NAME_MAX + 1], to[CAY_NAME_MAX + 1];
 };
 
 struct warden {
@@ -96,7 +135,11 @@ struct warden {
         struct sys_cgroup_host cgroups;
         struct cay_steps *steps; /* shared with boxes */
         unsigned leaving;        /* boxes in that state */
-        unsigned rows;           /* of boxes that were ever used: the rest is not even touched */
+        uint64_t clone_nr;       /* of the last one asked for */
+        struct warden_clone clones[WARDEN_CLONES];
+        unsigned volume_rows; /* of volumes that were ever used */
+        struct warden_volume volumes[WARDEN_VOLUMES];
+        unsigned rows; /* of boxes that were ever used: the rest is not even touched */
         struct warden_box boxes[WARDEN_BOXES];
 };
 
@@ -104,8 +147,19 @@ int warden_main(bool kept);
 int warden_main_resume(int state_fd); /* upgrade.h */
 
 /* warden.c */
-enum { WATCH_FRONT, WATCH_PIDFD, WATCH_STATUS, WATCH_SIGNAL, WATCH_KEEPER };
+enum {
+        WATCH_FRONT,
+        WATCH_PIDFD,
+        WATCH_STATUS,
+        WATCH_SIGNAL,
+        WATCH_KEEPER,
+        WATCH_VOLUME,
+        WATCH_CLONE,
+        WATCH_RECLAIM
+};
 void warden_watch(struct warden *w, int fd, unsigned kind, struct warden_box *box);
+void warden_watch_volume(struct warden *w, int fd, struct warden_volume *v); /* the end of its helper */
+void warden_watch_nr(struct warden *w, int fd, unsigned kind, unsigned nr);
 
 /* start.c */
 void warden_take_given(struct warden *w, bool kept); /* what a warden is born with */
@@ -151,6 +205,19 @@ void warden_boxes_overdue(struct warden *w); /* ends the waiting for those that 
 void warden_boxes_unasked(struct warden *w); /* the front that waits for answers is gone */
 void warden_box_on_exit(struct warden *w, struct warden_box *box);
 void warden_box_on_status(struct warden *w, struct warden_box *box);
+
+/* request_layer_clone.c */
+void warden_layer_clone(struct warden *w, const struct wire_request *req); /* answered when it is done */
+void warden_clone_on_event(struct warden *w, unsigned nr);
+void warden_clones_overdue(struct warden *w);
+void warden_clones_unasked(struct warden *w); /* the front that waits for answers is gone */
+unsigned warden_clones_count(const struct warden *w);
+
+/* request_box_reclaim.c */
+void warden_box_reclaim(struct warden *w, struct warden_box *box,
+                        uint32_t seq); /* answered when it is done */
+void warden_box_on_reclaimed(struct warden *w, struct warden_box *box);
+void warden_box_end_reclaim(struct warden_box *box); /* without an answer; fine when there is none */
 
 /* request_box_make.c */
 int warden_box_change_network(struct warden_box *box, uint32_t mode, int to); /* request_box_network.c */

@@ -27,12 +27,14 @@ enum { /* what an engine's own table of ops says, from its row */
 enum cay_engine_start {
         CAY_ENGINE_START_AUTO,    /* `engine: auto` selects it where this machine has what it needs */
         CAY_ENGINE_START_BY_NAME, /* only if the operator enabled it: never a fallback */
+        CAY_ENGINE_START_ALWAYS,  /* a part of every front, for requests that name it: never a fallback */
 };
 
 struct cay_engine_info {
         const char *name, *doc;
-        unsigned lacks, caps;      /* caps: the most it can, on any host */
-        enum cay_helper_nr helper; /* makes its boxes for a daemon */
+        unsigned lacks, caps; /* caps: the most it can, on any host */
+        enum cay_helper_nr
+                helper; /* makes its boxes for a daemon; CAY_HELPER_none: the front has it by itself */
         enum cay_engine_start start;
 };
 

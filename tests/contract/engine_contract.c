@@ -38,9 +38,14 @@ static unsigned list_kinds(struct kind *kinds)
         return count;
 }
 
-/* `only` names one, and without it all but Docker are asked. */
+/*
+ * `only` names one, and without it all but Docker are asked. remote is a part of the daemon and has no boxes without an agent that
+ * dials in: integration/serve/test_remote.py tests it.
+ */
 static bool is_asked(const struct kind *kind, const char *only)
 {
+        if (kind->ops == cay_engine_ops(CAY_ENGINE_remote))
+                return false;
         return only != NULL ? strcmp(only, kind->ops->name) == 0 : !kind->needs_docker;
 }
 

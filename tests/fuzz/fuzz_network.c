@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a sandbox's network hears: the first byte says which reader gets the rest. 'd' a DNS query, 't' the first bytes of a TLS connection, 'r' a rule
- * of a policy, 'p' a policy's whole text, 'a' an address or a range.
+ * of a policy, 'p' a policy's whole text, 'a' an address or a range, 'h' what a proxy is asked (HTTP, SOCKS greeting), 's' a request of SOCKS.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include "domain/network/dns.h"
 #include "domain/network/policy.h"
 #include "domain/network/policy_text.h"
+#include "domain/network/proxy_request.h"
 #include "domain/network/tls_hello.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -54,6 +55,35 @@ static void fuzz_tls(const uint8_t *data, size_t size)
                 HOLDS(whole == CAY_TLS_HELLO_NAMED && strcmp(name, other) == 0);
         else if (half != CAY_TLS_HELLO_MORE)
                 HOLDS(whole == half);
+}
+
+/* More bytes never change an answer that was given; what is passed on is asked of the same host, once, and can be read again. */
+static void fuzz_proxy(const uint8_t *data, size_t size, bool is_greeted)
+{
+        static char out[CAY_PROXY_HEAD_MAX + 512];
+        char folded[CAY_POLICY_NAME_MAX + 1];
+        struct cay_proxy_request half, whole;
+        enum cay_proxy first = cay_proxy_read(data, size / 2, is_greeted, &half),
+                       got = cay_proxy_read(data, size, is_greeted, &whole);
+        size_t len;
+
+        HOLDS(whole.len <= size && half.len <= size / 2);
+        if (first > CAY_PROXY_BAD)
+                HOLDS(got == first && half.len == whole.len && half.port == whole.port &&
+                      strcmp(half.name, whole.name) == 0);
+        if (got == CAY_PROXY_BAD)
+                HOLDS(whole.why != NULL);
+        if (got <= CAY_PROXY_GREETED)
+                return;
+        HOLDS(whole.port > 0 && whole.len > 0);
+        HOLDS(whole.name[0] == '\0' || cay_policy_name_fold(whole.name, strlen(whole.name), folded));
+        if (got != CAY_PROXY_HTTP)
+                return;
+        len = cay_proxy_rewrite(data, whole.len, out,
+                                sizeof(out) < whole.len + 256 ? sizeof(out) : whole.len + 256);
+        HOLDS(len == 0 || (len > 4 && memcmp(out + len - 4, "\r\n\r\n", 4) == 0 &&
+                           memmem(out, len - 1, "\r\n\r\n", 4) == NULL));
+        HOLDS(len > 0 || whole.len > CAY_PROXY_HEAD_MAX);
 }
 
 static void fuzz_rule(const char *text)
@@ -118,6 +148,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 fuzz_dns(data + 1, size - 1);
         } else if (data[0] == 't') {
                 fuzz_tls(data + 1, size - 1);
+        } else if (data[0] == 'h' || data[0] == 's') {
+                fuzz_proxy(data + 1, size - 1, data[0] == 's');
         } else if (data[0] == 'p') {
                 fuzz_policy(data + 1, size - 1);
         } else {

@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         HOLDS(cay_token_check(&secret, CAY_TOKEN_SESSION, text, size, NOW, &t) != CAY_TOKEN_OK);
         HOLDS(!cay_login_take(&logins, text, size, 1, &caller));
         if (cay_api_key_is_one(text, size))
-                HOLDS(size == CAY_API_KEY_LEN);
+                HOLDS(size == CAY_API_KEY_LEN || size == CAY_API_KEY_E2B_LEN);
         fuzz_payload(text, size);
         fuzz_base64(text, size);
         return 0;

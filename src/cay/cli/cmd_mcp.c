@@ -48,11 +48,14 @@
 struct mcp_args {
         struct cay_reach_args reach;
         const char *sandbox;
+        const char *tools;
 };
 
 static const struct cay_flag flags[] = {
         { "sandbox", "ID", "offer only this sandbox; its tools need no sandbox_id", cay_flag_set_text,
           offsetof(struct mcp_args, sandbox) },
+        { "tools", "GROUPS", "list the tools of these groups too, like network,browser; all: of every group",
+          cay_flag_set_text, offsetof(struct mcp_args, tools) },
         CAY_REACH_FLAGS(offsetof(struct mcp_args, reach)),
         {},
 };
@@ -198,7 +201,7 @@ static int say(int fd, const char *bytes, size_t len)
         return 0;
 }
 
-static int ask_upgrade(int fd, const struct cay_reach *reach, const char *sandbox, struct cay_error *err)
+static int ask_upgrade(int fd, const struct cay_reach *reach, const struct mcp_args *a, struct cay_error *err)
 {
         const struct cay_client *c = &reach->client;
         cay_auto_buf struct cay_buf out = { 0 };
@@ -206,14 +209,18 @@ static int ask_upgrade(int fd, const struct cay_reach *reach, const char *sandbo
 
         cay_buf_init(&out, HEAD_MAX);
         r = cay_buf_printf(&out, "GET %s", c->url.base);
-        if (r == 0 && sandbox)
+        if (r == 0 && a->sandbox)
                 r = cay_buf_puts(&out, "/api/sandboxes/");
-        if (r == 0 && sandbox)
-                r = cay_url_escape(&out, sandbox, false);
+        if (r == 0 && a->sandbox)
+                r = cay_url_escape(&out, a->sandbox, false);
         if (r == 0)
-                r = cay_buf_printf(
-                        &out, "/mcp HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: mcp-lines\r\n",
-                        c->url.kind == CAY_URL_UNIX ? "localhost" : c->url.authority);
+                r = cay_buf_puts(&out, a->tools ? "/mcp?tools=" : "/mcp");
+        if (r == 0 && a->tools)
+                r = cay_url_escape(&out, a->tools, false);
+        if (r == 0)
+                r = cay_buf_printf(&out,
+                                   " HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: mcp-lines\r\n",
+                                   c->url.kind == CAY_URL_UNIX ? "localhost" : c->url.authority);
         if (r == 0 && c->token[0])
                 r = cay_buf_printf(&out, "Authorization: Bearer %s\r\n", c->token);
         if (r == 0)
@@ -233,6 +240,10 @@ static int refused(unsigned status, struct cay_error *err)
                                 "the daemon needs a valid token: use --token-file or CAY_TOKEN");
         if (status == 404)
                 return cay_fail(err, CAY_NOT_FOUND, "the daemon has no such sandbox (or is too old for MCP)");
+        if (status == 400)
+                return cay_fail(
+                        err, CAY_INVALID,
+                        "--tools: one of these groups does not exist; the tool more_tools names them");
         if (status == 503) {
                 cay_fail(err, CAY_UNAVAILABLE, "the daemon is not ready or has too many clients; try again");
                 return -EAGAIN;
@@ -274,7 +285,7 @@ static int await_upgrade(int fd, struct cay_error *err)
  * A daemon may answer before it is ready or while it stops, or die before it answers. Then nothing was done,
  * and the request is repeated.
  */
-static int open_lines(const struct cay_reach *reach, const char *sandbox, int *fd, pid_t *helper,
+static int open_lines(const struct cay_reach *reach, const struct mcp_args *a, int *fd, pid_t *helper,
                       struct cay_error *err)
 {
         uint64_t until = cay_clock_ms() + START_MS;
@@ -282,7 +293,7 @@ static int open_lines(const struct cay_reach *reach, const char *sandbox, int *f
 
         for (;;) {
                 struct cay_error failed = { 0 };
-                int r = ask_upgrade(*fd, reach, sandbox, &failed);
+                int r = ask_upgrade(*fd, reach, a, &failed);
 
                 if (r == 0)
                         r = await_upgrade(*fd, &failed);
@@ -406,7 +417,7 @@ static int connect_again(struct relay *r, struct cay_error *err)
                 *err = (struct cay_error){ 0 };
                 pause_ms(STARTING_STEP_MS);
         }
-        if (open_lines(r->reach, r->args->sandbox, &r->fd, &r->helper, err) < 0)
+        if (open_lines(r->reach, r->args, &r->fd, &r->helper, err) < 0)
                 return -1;
         cay_buf_init(&first, TOLD_MAX * 8);
         if (cay_mcp_memory_again(&r->memory, &first) < 0)
@@ -490,7 +501,7 @@ static int serve(const struct mcp_args *a, struct cay_reach *reach, struct daemo
                 r = start_daemon(d, reach, &fd, err);
         }
         if (r == 0)
-                r = open_lines(reach, a->sandbox, &fd, &helper, err);
+                r = open_lines(reach, a, &fd, &helper, err);
         if (r == 0)
                 r = relay_lines(a, reach, &fd, &helper, err);
         cay_connect_close(&fd, &helper);

@@ -2,6 +2,7 @@
 /* From a verb's row to its options, words and call. */
 #include "cay/cli/verb.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -62,8 +63,8 @@ static int set_field(void *args, const struct cay_flag *flag, const char *value,
 
 static void add_flag(struct cay_verb_args *a, const struct cay_flag *flag)
 {
-        if (a->flag_count < CAY_VERB_FLAGS_MAX)
-                a->flags[a->flag_count++] = *flag;
+        assert(a->flag_count < CAY_VERB_FLAGS_MAX); /* else an option would be missing without a word */
+        a->flags[a->flag_count++] = *flag;
 }
 
 static void add_field(struct cay_verb_args *a, const char *prefix, const char *object,
@@ -74,8 +75,7 @@ static void add_field(struct cay_verb_args *a, const char *prefix, const char *o
         const char *letter = find_word(a->verb->letters, f->name);
         const char *other = find_word(a->verb->renames, f->name);
 
-        if (nr == CAY_VERB_FLAGS_MAX)
-                return;
+        assert(nr < CAY_VERB_FLAGS_MAX);
         if (other != NULL && *other == ':')
                 snprintf(a->names[nr], CAY_VERB_NAME_MAX, "%.*s", (int)strcspn(other + 1, " "), other + 1);
         else
@@ -366,13 +366,23 @@ int cay_verb_print(const struct cay_verb_args *a, struct cay_json_view json, str
         return cay_show(a->json ? CAY_SHOW_JSON : a->verb->show, json, stdout, err);
 }
 
+static int print_picture(const struct cay_buf *picture, struct cay_error *err)
+{
+        if (isatty(STDOUT_FILENO))
+                return cay_fail(err, CAY_INVALID,
+                                "the picture is not for a terminal; write it to a file: > FILE");
+        return fwrite(cay_buf_data(picture), 1, picture->len, stdout) == picture->len
+                       ? 0
+                       : cay_fail_sys(err, CAY_INTERNAL, -errno, "write to standard output");
+}
+
 static int call_once(struct cay_reach *r, const struct cay_verb_args *a, struct cay_error *err)
 {
         cay_auto_answer struct cay_reach_answer answer;
 
         if (cay_reach_call(r, &a->values, -1, CAY_REACH_WAIT_MS, &answer, err) < 0)
                 return -1;
-        return cay_verb_print(a, answer.json, err);
+        return answer.is_picture ? print_picture(&answer.body, err) : cay_verb_print(a, answer.json, err);
 }
 
 /* All pages as one answer: {"sandboxes":[…],"next":null}. */
@@ -410,6 +420,16 @@ static int call_pages(struct cay_reach *r, struct cay_verb_args *a, struct cay_e
         return cay_verb_print(a, json, err);
 }
 
+/* The word of a verb that may be given several times: "name" of "name+". */
+static void name_of_many(const char *words, char ret[CAY_VERB_NAME_MAX])
+{
+        size_t end = strcspn(words, "+*"), len = 0;
+
+        while (len < end && words[end - len - 1] != ' ')
+                len++;
+        snprintf(ret, CAY_VERB_NAME_MAX, "%.*s", (int)len, words + end - len);
+}
+
 /* A call for each word; the first failure decides the status, the others are made anyway. */
 static int call_each(struct cay_reach *r, struct cay_verb_args *a, const char *field)
 {
@@ -436,12 +456,15 @@ static bool is_paged(const struct cay_verb_args *a)
 
 int cay_verb_call(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err)
 {
+        char field[CAY_VERB_NAME_MAX];
         int status = 0, r = 0;
 
-        if (a->word_count > 0)
-                status = call_each(reach, a, "id");
-        else
+        if (a->word_count > 0) {
+                name_of_many(a->verb->words, field);
+                status = call_each(reach, a, field);
+        } else {
                 r = is_paged(a) ? call_pages(reach, a, err) : call_once(reach, a, err);
+        }
         if (r == 0)
                 r = cay_verb_flush(err);
         return r < 0 ? -1 : status;

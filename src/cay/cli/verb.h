@@ -13,7 +13,7 @@
 #include "cay/cli/table.h"
 #include "cay/cli/values.h"
 
-#define CAY_VERB_FLAGS_MAX 48u
+#define CAY_VERB_FLAGS_MAX 96u
 #define CAY_VERB_NAME_MAX 40u
 
 enum cay_verb_more { /* options of its own; offsets are into struct cay_verb_args */

@@ -54,6 +54,7 @@ struct cay_doctor_facts {
 
         int user_ns; /* errno of the failed step */
         int ns[CAY_DOCTOR_NS_COUNT];
+        int divert; /* what leaves a network namespace can be diverted; 0 */
         int proc;
         char proc_why[SYS_WHY_SIZE];
 

@@ -9,6 +9,7 @@
 #include "cay/doctor/facts_priv.h"
 #include "cay/doctor/probe.h"
 #include "foundation/sys/fd.h"
+#include "foundation/sys/net_divert.h"
 #include "foundation/sys/syscalls.h"
 
 static const int flags[] = {
@@ -82,6 +83,17 @@ static int probe_one(const void *arg, void *ret)
         return r < 0 ? r : make(ask->flag);
 }
 
+/* As for a sandbox; the sockets end with the child. */
+static int probe_divert(const void *arg, void *ret)
+{
+        struct sys_divert_sockets s;
+        int r = cay_doctor_enter_userns();
+
+        if (r == 0)
+                r = make(CLONE_NEWNET);
+        return r < 0 ? r : sys_divert_set_up(SYS_DIVERT_PUBLIC, &s);
+}
+
 static int mount_proc(void)
 {
         if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
@@ -109,9 +121,10 @@ void cay_doctor_collect_namespaces(struct cay_doctor_facts *f)
                 if (!ask.in_userns || f->user_ns == 0)
                         f->ns[i] = cay_doctor_probe(probe_one, &ask, NULL, 0, CAY_DOCTOR_PROBE_MS);
         }
-        f->proc = CAY_DOCTOR_UNTRIED;
+        f->proc = f->divert = CAY_DOCTOR_UNTRIED;
         if (f->user_ns != 0)
                 return;
+        f->divert = cay_doctor_probe(probe_divert, NULL, NULL, 0, CAY_DOCTOR_PROBE_MS);
         f->proc = cay_doctor_probe(probe_proc, NULL, NULL, 0, CAY_DOCTOR_PROBE_MS);
         if (f->proc < 0)
                 sys_proc_why(f->proc, f->proc_why, sizeof(f->proc_why));

@@ -53,6 +53,22 @@ void cay_doctor_judge_net_ns(const struct cay_doctor_facts *f, struct cay_doctor
         judge_ns(f, CAY_DOCTOR_NS_NET, "CONFIG_NET_NS", CAY_DOCTOR_MISSING, ret);
 }
 
+void cay_doctor_judge_network(const struct cay_doctor_facts *f, struct cay_doctor_finding *ret)
+{
+        if (f->divert == 0) {
+                cay_doctor_find(ret, CAY_DOCTOR_OK,
+                                "diverted by nf_tables: every program reaches what is allowed");
+        } else if (f->divert == CAY_DOCTOR_UNTRIED) {
+                cay_doctor_find(ret, CAY_DOCTOR_NOTE, "need a user namespace first");
+        } else {
+                cay_doctor_find(
+                        ret, CAY_DOCTOR_NOTE,
+                        "by a proxy: only programs that use http_proxy, https_proxy or all_proxy reach "
+                        "what is allowed");
+                cay_doctor_advise(ret, "load the modules nf_tables, nft_tproxy, nft_socket and veth");
+        }
+}
+
 void cay_doctor_judge_ipc_ns(const struct cay_doctor_facts *f, struct cay_doctor_finding *ret)
 {
         judge_ns(f, CAY_DOCTOR_NS_IPC, "CONFIG_IPC_NS", CAY_DOCTOR_MISSING, ret);

@@ -37,6 +37,11 @@ static uint64_t choose(uint64_t hard, const uint64_t others[4])
         return most;
 }
 
+enum {
+        BOX_BYTES = 512 * 1024, /* of a waiting box: domain/sandboxes/pool.h */
+        LEAVING = 16,
+};
+
 void cay_ceiling_make(const struct cay_config *c, const struct cay_machine *m, struct wire_ceiling *ret)
 {
         const uint64_t memory[4] = { c->most_memory, c->default_memory, c->max_memory, m->memory_bytes };
@@ -53,5 +58,6 @@ void cay_ceiling_make(const struct cay_config *c, const struct cay_machine *m, s
         ret->disk_bytes = choose(c->hard_disk, disk);
         inodes[2] = ret->disk_bytes / BYTES_PER_INODE;
         ret->inodes = choose(c->hard_inodes, inodes);
-        ret->boxes = c->max_sandboxes;
+        /* those that are kept ready, and those that are on their way out, come on top */
+        ret->boxes = c->max_sandboxes + c->pool_memory / BOX_BYTES + LEAVING;
 }

@@ -93,10 +93,15 @@ static bool is_by_name(unsigned engine)
         return cay_engine_infos[engine].start == CAY_ENGINE_START_BY_NAME;
 }
 
+static bool is_always(unsigned engine)
+{
+        return cay_engine_infos[engine].start == CAY_ENGINE_START_ALWAYS;
+}
+
 static void decide_by_name(unsigned chosen, struct cay_keep_plan *ret)
 {
         for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++)
-                if (i == chosen || !is_by_name(i))
+                if (i == chosen || !(is_by_name(i) || is_always(i)))
                         say(&ret->rows[i], i == chosen, "the setting engine is ",
                             cay_engine_infos[chosen].name);
 }
@@ -128,7 +133,7 @@ static int decide_auto(const struct cay_keep_facts *f, struct cay_keep_plan *ret
                 bool here = f->rows[i].why[0] == '\0';
                 size_t len = strlen(why);
 
-                if (is_by_name(i))
+                if (is_by_name(i) || is_always(i))
                         continue;
                 say(&ret->rows[i], here, here ? "the setting engine is auto, and " : f->rows[i].why,
                     here ? f->rows[i].where : "");
@@ -149,6 +154,9 @@ int cay_keep_decide(const char *setting, const struct cay_keep_facts *facts, str
         for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++)
                 if (is_by_name(i))
                         decide_switched(i, facts, ret);
+                else if (is_always(i))
+                        say(&ret->rows[i], true, "it needs nothing of this machine, for those who name it",
+                            "");
         if (strcmp(setting, "auto") == 0)
                 return decide_auto(facts, ret, err);
         if (nr < 0)
@@ -196,7 +204,7 @@ bool cay_keep_fell(struct cay_keep_plan *p, enum cay_engine_nr e, unsigned falls
         bool others = false;
 
         for (unsigned i = 0; i < CAY_ENGINE_COUNT; i++)
-                others |= i != e && !is_by_name(i) && p->rows[i].runs;
+                others |= i != e && !is_by_name(i) && !is_always(i) && p->rows[i].runs;
         if (!(p->is_auto || is_by_name(e)) || !others || (was_ready && falls < FALLS_MAX))
                 return false;
         say(&p->rows[e], false, "its helper keeps exiting; the daemon's log says why", "");

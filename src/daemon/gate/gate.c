@@ -14,6 +14,7 @@
 #include "foundation/base/clock.h"
 #include "foundation/base/log.h"
 #include "daemon/gate/gate_priv.h"
+#include "daemon/gate/gate_sandbox.h"
 
 static uint64_t wall_ms(const struct cay_gate *g)
 {
@@ -189,13 +190,55 @@ static bool check_session(struct cay_gate *g, const struct cay_http_request *req
         return let_in(g, v, CAY_PASS_SESSION, &token);
 }
 
+/* "Basic …" where it names a user inside a sandbox. */
+static bool is_user_name(const struct cay_http_request *req, const struct cay_visitor *v)
+{
+        const char *text = cay_http_request_header(req, "Authorization");
+
+        return v->port.port && cay_gate_is_api_port(v->port.port) && text &&
+               strncasecmp(text, "Basic ", 6) == 0;
+}
+
+/* The operator's own key for clients of E2B. Hashes are compared, so that its length takes no time either. */
+static bool check_own_key(struct cay_gate *g, const char *text, struct cay_visitor *v)
+{
+        const char *own = g->env.config->e2b_api_key;
+        struct cay_token token = { .caller = { .owner = "default",
+                                               .id = "e2b_api_key",
+                                               .scopes = CAY_SCOPE_READ | CAY_SCOPE_EXEC,
+                                               .credential = CAY_CREDENTIAL_KEY } };
+        uint8_t given_hash[CAY_DIGEST_SIZE], own_hash[CAY_DIGEST_SIZE];
+
+        if (!own[0] || cay_digest_sha256(text, strlen(text), given_hash) < 0 ||
+            cay_digest_sha256(own, strlen(own), own_hash) < 0 ||
+            !cay_digest_equal(given_hash, own_hash, sizeof(own_hash)))
+                return false;
+        return let_in(g, v, CAY_PASS_FREE, &token);
+}
+
+static bool check_api_key(struct cay_gate *g, const struct cay_http_request *req, struct cay_visitor *v)
+{
+        const char *text = cay_http_request_header(req, "X-API-KEY");
+
+        if (!text)
+                return false;
+        v->is_known = cay_http_request_header_count(req, "X-API-KEY") == 1 &&
+                      (check_bearer(g, text, strlen(text), v) || check_own_key(g, text, v));
+        v->was_refused = !v->is_known;
+        return true;
+}
+
 static void check_caller(struct cay_gate *g, const struct cay_http_request *req, struct cay_visitor *v)
 {
-        unsigned count = cay_http_request_header_count(req, "Authorization");
+        unsigned count = is_user_name(req, v) ? 0 : cay_http_request_header_count(req, "Authorization");
         const char *text = NULL;
         size_t len = 0;
         int in_ws = count > 0 ? 0 : cay_gate_ws_token(req, &text, &len);
 
+        if (v->port.port && cay_gate_check_sandbox(g, req, v))
+                return;
+        if (count == 0 && in_ws == 0 && check_api_key(g, req, v))
+                return;
         if (count > 0) {
                 v->is_known = count == 1 &&
                               check_authorization(g, cay_http_request_header(req, "Authorization"), v);
@@ -353,6 +396,19 @@ static unsigned check_rate(struct cay_http_request *req, struct cay_visitor *v, 
         return 429;
 }
 
+/* Fields that name a sandbox win over the host name. */
+static unsigned check_fields(const struct cay_http_request *req, struct cay_visitor *v, struct cay_error *err)
+{
+        int r = cay_gate_sandbox_read(req, &v->port);
+
+        v->by_field = r > 0;
+        if (r >= 0)
+                return 0;
+        cay_fail(err, CAY_INVALID, "%s and %s must name a sandbox and a port from 1 to 65535",
+                 CAY_GATE_SANDBOX_FIELD, CAY_GATE_PORT_FIELD);
+        return 400;
+}
+
 unsigned cay_gate_check(struct cay_gate *g, struct cay_http_request *req, struct cay_visitor *ret,
                         struct cay_error *err)
 {
@@ -364,6 +420,8 @@ unsigned cay_gate_check(struct cay_gate *g, struct cay_http_request *req, struct
         status = cay_port_host_read(&g->env.config->proxy_domains, req->host, &ret->port)
                          ? 0
                          : check_host(g, req, err);
+        if (status == 0)
+                status = check_fields(req, ret, err);
         if (status != 0)
                 return status;
         check_origin(g, req, ret);

@@ -7,7 +7,8 @@
  * the caller sends a bearer token or an API key in Authorization. WebSocket clients often cannot set that
  * field. They may send X-Auth-Token or offer the subprotocol "mcp.auth.TOKEN", which is never chosen.
  * Refusals look alike, except for an expired token, whose holder knows what it was; the log says more. A
- * visitor without credentials is unknown, which is enough for the few open operations.
+ * visitor without credentials is unknown, which is enough for the few open operations. Clients of E2B send their key in
+ * X-API-KEY, and a sandbox's own token where they speak to the sandbox (gate_sandbox.h).
  *
  * Sessions. On TCP without Authorization, the page's cookie counts (domain/auth/login.h). A browser adds it
  * to any page's requests, so it counts only for our own pages. A request that changes something, or opens a
@@ -55,6 +56,9 @@ struct cay_gate_env { /* borrowed: outlives the gate */
         /* for checking open connections; NULL: they are checked at each message only */
         struct cay_loop *loop;
         unsigned own_uid; /* the daemon's: that peer is admin, like root */
+        /* Whose sandbox this is; false: there is none. NULL: sandboxes have no tokens of their own. */
+        bool (*find_owner)(void *ctx, const char *sandbox, char ret[CAY_OWNER_MAX + 1]);
+        void *ctx;
 };
 
 /* A token in the query of a WebSocket's address, valid for its path only (cay_token_ws_label). */
@@ -70,6 +74,7 @@ struct cay_visitor {
         const char *origin; /* borrowed from the request; NULL: none */
         /* asked by the host name of a sandbox's port: nothing else is served there */
         struct cay_port_host port;
+        bool by_field;        /* the same, asked by header fields (gate_sandbox.h) */
         bool by_link;         /* and authenticated by a link in the query */
         struct cay_pass pass; /* for connections that outlive the request */
         uint64_t wait_ms;     /* with 429: until there is room */

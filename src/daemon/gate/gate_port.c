@@ -22,8 +22,7 @@ static size_t label_len(const char *host, const char *domain)
         return memchr(host, '.', len) ? 0 : len;
 }
 
-/* Digits without leading zeros: each number has one spelling. 0: invalid. */
-static uint16_t read_port(const char *text, size_t len)
+uint16_t cay_port_read(const char *text, size_t len)
 {
         unsigned port = 0;
 
@@ -45,7 +44,7 @@ static bool read_label(const char *label, size_t len, struct cay_port_host *ret)
 
         if (name_len == 0 || name_len > CAY_NAME_MAX)
                 return false;
-        h.port = read_port(label, (size_t)(dash - label));
+        h.port = cay_port_read(label, (size_t)(dash - label));
         memcpy(h.sandbox, dash + 1, name_len);
         if (h.port == 0 || !cay_id_is_valid(h.sandbox))
                 return false;

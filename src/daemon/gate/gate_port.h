@@ -29,6 +29,8 @@ struct cay_port_host {
 
 /* host: lower case, without port. False: ret->port is 0. */
 bool cay_port_host_read(const struct cay_config_list *domains, const char *host, struct cay_port_host *ret);
+/* Digits without leading zeros: each number has one spelling. 0: invalid. */
+uint16_t cay_port_read(const char *text, size_t len);
 /* Finds our cookie among those of such a host: where its value is. */
 bool cay_port_cookie_find(const struct cay_http_request *req, const char **ret, size_t *ret_len);
 bool cay_port_cookie_is_ours(

@@ -33,6 +33,9 @@ bool cay_gate_host_is_ours(const struct cay_config *c, const char *host);
 bool cay_gate_origin_is_fine(const struct cay_config *c, const regex_t *regex, const char *origin,
                              const char *self);
 
+/* gate_sandbox.c. A token of the sandbox in v->port: true: there is one, and v says whether it is right. */
+bool cay_gate_check_sandbox(struct cay_gate *g, const struct cay_http_request *req, struct cay_visitor *v);
+
 #define CAY_GATE_COOKIE_NAME 40
 #define CAY_GATE_SESSION_NAME "cay_session_" /* the port follows; with TLS "__Host-" comes first */
 void cay_gate_cookie_name(char ret[CAY_GATE_COOKIE_NAME], bool is_tls, uint16_t port);

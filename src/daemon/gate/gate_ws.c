@@ -5,6 +5,7 @@
 
 #include "daemon/gate/gate.h"
 #include "daemon/gate/gate_priv.h"
+#include "daemon/gate/gate_sandbox.h"
 
 #define OFFER "mcp.auth."
 
@@ -58,6 +59,19 @@ int cay_gate_ws_token(const struct cay_http_request *req, const char **ret, size
         return found > 1 ? -1 : found;
 }
 
+/* A key in E2B's shape, which other things may begin like. */
+static bool has_e2b_key(const char *value, size_t len)
+{
+        const char *end = value + len, *at = value;
+
+        while ((at = memmem(at, (size_t)(end - at), "e2b_", 4))) {
+                if (end - at >= CAY_API_KEY_E2B_LEN && cay_api_key_is_one(at, CAY_API_KEY_E2B_LEN))
+                        return true;
+                at++;
+        }
+        return false;
+}
+
 /* Whether a token or key of ours is in it, valid or not. Sandboxes must not see one, in whatever field. */
 static bool has_secret(const char *value, size_t len)
 {
@@ -66,7 +80,7 @@ static bool has_secret(const char *value, size_t len)
         for (unsigned i = 0; i < CAY_COUNT(words); i++)
                 if (memmem(value, len, words[i], strlen(words[i])))
                         return true;
-        return false;
+        return has_e2b_key(value, len);
 }
 
 int cay_gate_put_field(struct cay_buf *out, const struct cay_http_request *req, const char *name,
@@ -75,7 +89,7 @@ int cay_gate_put_field(struct cay_buf *out, const struct cay_http_request *req, 
         size_t before = out->len, begin;
         int r;
 
-        if (req->upgrade && strcasecmp(name, "X-Auth-Token") == 0)
+        if ((req->upgrade && strcasecmp(name, "X-Auth-Token") == 0) || cay_gate_sandbox_field(name))
                 return 0;
         if (strcasecmp(name, "Sec-WebSocket-Protocol") != 0 && has_secret(value, strlen(value)))
                 return 0;

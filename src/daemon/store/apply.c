@@ -9,6 +9,7 @@
 #include "foundation/base/clock.h"
 #include "foundation/base/str.h"
 #include "daemon/store/record.h"
+#include "domain/auth/journal_chain.h"
 
 enum { /* statements of the writer's connection */
        S_PUT,
@@ -22,6 +23,7 @@ enum { /* statements of the writer's connection */
        S_EVENT_AGE,
        S_EVENT_MOST,
        S_EVENT_OWNER,
+       S_EVENT_LAST,
        S_EXEC_COUNT,
        S_BEGIN,
        S_COMMIT,
@@ -318,11 +320,39 @@ static int thin_events(struct cay_apply *a, uint64_t now_ms, struct cay_error *e
         return a->events <= CAY_STORE_EVENTS_MAX ? 0 : evict_events(a, err);
 }
 
+/* Its place behind the last event of its sandbox. */
+static int chain_event(struct cay_apply *a, struct cay_store_event *event, struct cay_error *err)
+{
+        const struct cay_chain_event what = { .sandbox = event->sandbox,
+                                              .owner = event->owner,
+                                              .kind = event->kind,
+                                              .detail = event->detail,
+                                              .wall_ms = event->wall_ms };
+        sqlite3_stmt *stmt =
+                cay_db_statement(&a->db, S_EVENT_LAST,
+                                 "SELECT hash FROM events WHERE sandbox = ?1 ORDER BY seq DESC LIMIT 1", err);
+        int r;
+
+        if (!stmt)
+                return -1;
+        memset(event->before, 0, sizeof(event->before));
+        sqlite3_bind_text(stmt, 1, event->sandbox ? event->sandbox : "", -1, SQLITE_STATIC);
+        r = cay_db_step(&a->db, stmt, err);
+        if (r < 0)
+                return -1;
+        if (r > 0 && sqlite3_column_bytes(stmt, 0) == (int)sizeof(event->before))
+                memcpy(event->before, sqlite3_column_blob(stmt, 0), sizeof(event->before));
+        sqlite3_reset(stmt);
+        r = cay_chain_hash(event->before, &what, event->hash);
+        return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "store: hash an event") : 0;
+}
+
 static int put_event(struct cay_apply *a, struct cay_store_batch *b, struct cay_store_event *event,
                      struct cay_error *err)
 {
         event->at_ms = cay_apply_now_ms(a);
-        if (count_events(a, err) < 0 || put_record(a, CAY_STORE_EVENT, event, err) < 0)
+        if (count_events(a, err) < 0 || chain_event(a, event, err) < 0 ||
+            put_record(a, CAY_STORE_EVENT, event, err) < 0)
                 return -1;
         a->events++;
         b->seq = (uint64_t)sqlite3_last_insert_rowid(a->db.handle);

@@ -67,9 +67,27 @@ static const struct cay_column key_columns[] = {
 };
 
 static const struct cay_column event_columns[] = {
-        COLUMN(event, seq, U64),   COLUMN(event, sandbox, TEXT), COLUMN(event, owner, TEXT),
-        COLUMN(event, kind, TEXT), COLUMN(event, detail, TEXT),  COLUMN(event, wall_ms, U64),
-        COLUMN(event, at_ms, U64),
+        COLUMN(event, seq, U64),   COLUMN(event, sandbox, TEXT),   COLUMN(event, owner, TEXT),
+        COLUMN(event, kind, TEXT), COLUMN(event, detail, TEXT),    COLUMN(event, wall_ms, U64),
+        COLUMN(event, at_ms, U64), COLUMN(event, before, BYTES32), COLUMN(event, hash, BYTES32),
+};
+
+static const struct cay_column snapshot_columns[] = {
+        COLUMN(snapshot, id, TEXT),
+        COLUMN(snapshot, name, TEXT),
+        COLUMN(snapshot, owner, TEXT),
+        COLUMN(snapshot, sandbox, TEXT),
+        COLUMN(snapshot, template_name, TEXT),
+        COLUMN(snapshot, engine, TEXT),
+        COLUMN(snapshot, env, TEXT),
+        COLUMN(snapshot, spec, TEXT),
+        COLUMN(snapshot, limits, LIMITS),
+        COLUMN(snapshot, created_wall_ms, U64),
+        COLUMN(snapshot, expires_ms, U64),
+        COLUMN(snapshot, bytes, U64),
+        COLUMN(snapshot, added, U64),
+        COLUMN(snapshot, step, U64),
+        COLUMN(snapshot, note, TEXT),
 };
 
 static const struct cay_column value_columns[] = {
@@ -130,6 +148,15 @@ static const struct cay_record_table tables[] = {
                               .order = "name",
                               .backwards = "name DESC",
                               .is_dropped = true },
+        [CAY_STORE_SNAPSHOT] = { .name = "snapshots",
+                                 TABLE(snapshot),
+                                 .id = "id",
+                                 .sandbox = "sandbox",
+                                 .owner = "owner",
+                                 .order = "created_wall_ms",
+                                 .backwards = "rowid DESC",
+                                 .is_numbered = true,
+                                 .is_dropped = true },
 };
 
 _Static_assert(CAY_COUNT(tables) == CAY_STORE_KIND_COUNT, "a table for every kind");

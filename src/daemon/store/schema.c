@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#define ZEROS "X'0000000000000000000000000000000000000000000000000000000000000000'"
+
 static const char *const steps[] = {
         /* 1 */
         "CREATE TABLE sandboxes(id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL, owner TEXT NOT NULL,"
@@ -35,6 +37,16 @@ static const char *const steps[] = {
         "CREATE TABLE vals(name TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) WITHOUT ROWID;",
         /* 2: count rows by owner, and page through one owner's rows */
         "CREATE INDEX events_by_owner ON events(owner, seq);",
+        /* 3: events of a sandbox are a chain */
+        "ALTER TABLE events ADD COLUMN before BLOB NOT NULL DEFAULT " ZEROS ";"
+        "ALTER TABLE events ADD COLUMN hash BLOB NOT NULL DEFAULT " ZEROS ";",
+        /* 4: snapshots, and the steps of sandboxes */
+        "CREATE TABLE snapshots(id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL, owner TEXT NOT NULL,"
+        " sandbox TEXT NOT NULL, template_name TEXT NOT NULL, engine TEXT NOT NULL, env TEXT NOT NULL,"
+        " spec TEXT NOT NULL, limits TEXT NOT NULL, created_wall_ms INTEGER NOT NULL,"
+        " expires_ms INTEGER NOT NULL, bytes INTEGER NOT NULL, added INTEGER NOT NULL,"
+        " step INTEGER NOT NULL, note TEXT NOT NULL);"
+        "CREATE INDEX snapshots_by_sandbox ON snapshots(sandbox, step);",
 };
 
 unsigned cay_schema_version(void)

@@ -209,7 +209,7 @@ static void start(struct cay_deferred *d)
                 return;
         }
         a->runs = true;
-        a->call.op->run(&a->call);
+        cay_op_run(&a->call);
         if (a->is_gone && !a->is_over && a->call.on_gone)
                 a->call.on_gone(&a->call);
 }

@@ -41,6 +41,7 @@ void cay_mcp_client_init(struct cay_mcp_client *p, struct cay_mcp *mcp, const st
                 .mcp = mcp, .caller = v->caller, .level = CAY_MCP_SILENT, .cleans = true
         };
         memcpy(p->sandbox, place->sandbox, sizeof(p->sandbox));
+        memcpy(p->groups, place->groups, sizeof(p->groups));
 }
 
 static void destroy(struct cay_mcp_client *p, const char *sandbox)

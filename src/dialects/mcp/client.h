@@ -36,6 +36,7 @@ struct cay_mcp_client {
         struct cay_caller caller;
         char sandbox[CAY_NAME_MAX + 1];        /* the only one; "": all */
         char version[CAY_MCP_VERSION_MAX + 1]; /* "": not initialized */
+        char groups[CAY_MCP_GROUPS_MAX + 1];   /* whose tools are listed, separated by commas */
         enum cay_mcp_level level;
         bool can_elicit;
         bool cleans; /* false: a single request; what it makes ends by its own timeouts */

@@ -47,11 +47,11 @@ bool cay_mcp_version_is_legacy(const char *version)
         return false;
 }
 
-/* Capabilities. Tools never change, so there are no notifications about their list. */
+/* Capabilities. The list of tools changes when its client adds a group. */
 static void put_server(struct cay_json *j, const struct cay_mcp_call *c)
 {
         static const char abilities[] =
-                "{\"tools\":{},\"resources\":{\"subscribe\":true,\"listChanged\":true},"
+                "{\"tools\":{\"listChanged\":true},\"resources\":{\"subscribe\":true,\"listChanged\":true},"
                 "\"prompts\":{\"listChanged\":true},\"logging\":{},\"completions\":{}";
         static const char legacy[] =
                 ",\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}}";

@@ -2,6 +2,7 @@
 /* Where MCP is served, and what is refused before a message is read. */
 #include "dialects/mcp/mcp.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 
 #include "dialects/mcp/session.h"
 #include "dialects/mcp/task.h"
+#include "dialects/mcp/tools.h"
 
 #define SWEEP_MS 30000u
 
@@ -49,11 +51,24 @@ static bool read_sandbox(const char *path, struct cay_mcp_place *ret)
         return ret->is_health || is_mcp_path(path + strlen(port));
 }
 
+/* Other parameters are left alone: agents add some of their own. */
+static void read_groups(const char *query, struct cay_mcp_place *ret)
+{
+        char room[4 * CAY_MCP_GROUPS_MAX];
+        const char *value;
+        int r = cay_http_query_get(query, "tools", room, sizeof(room), &value);
+
+        if (r > 0 && cay_mcp_groups_read(value, ret->groups) < 0)
+                r = -EINVAL;
+        ret->has_bad_groups = r < 0;
+}
+
 bool cay_mcp_find(const struct cay_http_request *req, const struct cay_visitor *v, struct cay_mcp_place *ret)
 {
         const char *path = req->target.path;
 
         *ret = (struct cay_mcp_place){ 0 };
+        read_groups(req->target.query, ret);
         if (v->port.port) {
                 snprintf(ret->sandbox, sizeof(ret->sandbox), "%s", v->port.sandbox);
                 ret->is_health = strcmp(path, "/health") == 0;
@@ -126,6 +141,15 @@ static bool is_there(struct cay_mcp *m, const struct cay_visitor *v, struct cay_
                 return false;
         snprintf(place->sandbox, sizeof(place->sandbox), "%s", view.id);
         return true;
+}
+
+static void refuse_groups(struct cay_http_request *req)
+{
+        char names[CAY_MCP_GROUPS_MAX + 1], text[CAY_MCP_GROUPS_MAX + 128];
+
+        cay_mcp_group_names(names, sizeof(names));
+        snprintf(text, sizeof(text), "tools: must be names of groups, separated by commas: all, %s", names);
+        cay_mcp_refuse(req, 400, CAY_RPC_NO_REQUEST, text);
 }
 
 /* Methods */
@@ -235,6 +259,8 @@ void cay_mcp_handle(struct cay_mcp *m, struct cay_http_request *req, const struc
                 answer_options(req, v);
         } else if (v->was_refused || !v->is_known) {
                 refuse_unknown(req, v);
+        } else if (found.has_bad_groups) {
+                refuse_groups(req);
         } else if (!is_there(m, v, &found)) {
                 cay_mcp_refuse(req, 404, CAY_RPC_NO_REQUEST, "there is no such sandbox");
         } else if (found.is_health && req->method == CAY_HTTP_GET && !req->upgrade) {

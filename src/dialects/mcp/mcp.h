@@ -18,9 +18,13 @@
 
 struct cay_mcp;
 
-struct cay_mcp_place {                  /* what an address stands for */
-        char sandbox[CAY_NAME_MAX + 1]; /* the only one there; "": all */
-        bool is_health;                 /* below a port: only whether it is there */
+#define CAY_MCP_GROUPS_MAX 127u
+
+struct cay_mcp_place {                       /* what an address stands for */
+        char sandbox[CAY_NAME_MAX + 1];      /* the only one there; "": all */
+        bool is_health;                      /* below a port: only whether it is there */
+        char groups[CAY_MCP_GROUPS_MAX + 1]; /* of tools, from ?tools=: names separated by commas; "": none */
+        bool has_bad_groups;                 /* one of them does not exist, or the query cannot be read */
 };
 
 #define CAY_MCP_PORT 18765 /* of a sandbox, by host name or below /ports/: its MCP */

@@ -9,6 +9,7 @@
 #include "foundation/base/fair.h"
 #include "foundation/base/log.h"
 #include "dialects/mcp/mcp_priv.h"
+#include "dialects/mcp/tools.h"
 
 #define IDLE_MS (30u * 60 * 1000)
 #define OVER_MAX 8u
@@ -160,6 +161,7 @@ struct cay_mcp_session *cay_mcp_session_find(struct cay_mcp *m, const char *id, 
                     strcmp(s->client.sandbox, place->sandbox) == 0) {
                         s->used_ms = cay_clock_ms();
                         s->client.caller = v->caller; /* the token of now says what is allowed */
+                        cay_mcp_groups_add(&s->client, place->groups);
                         if (s->is_restored)
                                 cay_mcp_begin_telling(&s->client);
                         s->is_restored = false;

@@ -43,6 +43,7 @@ static int put_value(const struct cay_mcp_session *s, struct cay_buf *out)
         cay_op_key_u64(&j, "scopes", p->caller.scopes);
         cay_op_key_text(&j, "sandbox", p->sandbox);
         cay_op_key_text(&j, "version", p->version);
+        cay_op_key_text(&j, "groups", p->groups);
         cay_op_key_u64(&j, "level", p->level);
         cay_op_key_bool(&j, "can_elicit", p->can_elicit);
         cay_json_key(&j, "made");
@@ -146,6 +147,7 @@ static bool load(void *ctx, const void *record)
         snprintf(who.caller.owner, sizeof(who.caller.owner), "%s", text_of(root, "owner"));
         who.caller.scopes = (unsigned)number_of(root, "scopes");
         snprintf(place.sandbox, sizeof(place.sandbox), "%s", text_of(root, "sandbox"));
+        snprintf(place.groups, sizeof(place.groups), "%s", text_of(root, "groups"));
         s = text_of(root, "version")[0] ? cay_mcp_session_new(m, &who, &place, &err) : NULL;
         if (!s)
                 return true;

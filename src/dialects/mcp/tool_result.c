@@ -52,12 +52,25 @@ static bool pick(void *ctx, const char *name, const struct cay_json_value *membe
         return true;
 }
 
+void cay_mcp_tool_send(struct cay_mcp_call *c, const char *json, size_t len)
+{
+        struct cay_mcp_result r;
+
+        cay_mcp_result_begin(&r);
+        cay_json_key(&r.j, "content");
+        cay_json_begin_array(&r.j);
+        cay_mcp_put_text(&r.j, json, len);
+        cay_json_end_array(&r.j);
+        cay_json_key(&r.j, "structuredContent");
+        cay_json_raw(&r.j, json, len);
+        cay_mcp_result_send(&r, c, CAY_MCP_UNCACHED);
+}
+
 void cay_mcp_tool_answer(struct cay_mcp_call *c, const struct cay_json_value *json, const char *picks,
                          const char *advice)
 {
         cay_auto_buf struct cay_buf text = { 0 };
         struct picking p = { .picks = picks, .is_bounded = !cay_mcp_arg(c, "limit") };
-        struct cay_mcp_result r;
         struct cay_json j;
 
         cay_buf_init(&text, CAY_MCP_RESULT_MAX / 2);
@@ -79,14 +92,7 @@ void cay_mcp_tool_answer(struct cay_mcp_call *c, const struct cay_json_value *js
                                   "the answer is too large");
                 return;
         }
-        cay_mcp_result_begin(&r);
-        cay_json_key(&r.j, "content");
-        cay_json_begin_array(&r.j);
-        cay_mcp_put_text(&r.j, cay_buf_data(&text), text.len);
-        cay_json_end_array(&r.j);
-        cay_json_key(&r.j, "structuredContent");
-        cay_json_raw(&r.j, cay_buf_data(&text), text.len);
-        cay_mcp_result_send(&r, c, CAY_MCP_UNCACHED);
+        cay_mcp_tool_send(c, cay_buf_data(&text), text.len);
 }
 
 static void send_failure(struct cay_mcp_call *c, const char *code, const char *text, const char *advice,

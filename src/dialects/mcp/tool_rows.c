@@ -4,12 +4,13 @@
  * in the order of ops.def. An op's row that names no parameters has all its fields.
  */
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "dialects/mcp/tools.h"
 
-#define TOOLS_MAX 96u
-#define PARAMS_MAX 256u /* that are made from fields */
+#define TOOLS_MAX 160u
+#define PARAMS_MAX 768u /* that are made from fields */
 
 static struct cay_mcp_tool tools[TOOLS_MAX];
 static unsigned tool_count;
@@ -81,8 +82,22 @@ static void add_ops(bool is_first)
                         .params = row->params ? row->params : make_params(op, flags & CAY_TOOL_IN_SANDBOX),
                         .run = cay_mcp_run_simple,
                         .picks = row->picks,
+                        .group = row->group,
                 });
         }
+}
+
+/* Models choose by this text, so it names the groups. */
+static void describe_more(void)
+{
+        static char doc[CAY_MCP_GROUPS_MAX + 64];
+        char names[CAY_MCP_GROUPS_MAX + 1];
+
+        cay_mcp_group_names(names, sizeof(names));
+        snprintf(doc, sizeof(doc), "Adds tools that are not listed yet, by group: %s.", names);
+        for (unsigned i = 0; i < tool_count; i++)
+                if (tools[i].run == cay_mcp_run_more)
+                        tools[i].doc = doc;
 }
 
 const struct cay_mcp_tool *cay_mcp_tools(unsigned *ret_count)
@@ -92,6 +107,7 @@ const struct cay_mcp_tool *cay_mcp_tools(unsigned *ret_count)
                 for (unsigned i = 0; i < cay_mcp_own_tool_count; i++)
                         add(&cay_mcp_own_tools[i]);
                 add_ops(false);
+                describe_more();
         }
         *ret_count = tool_count;
         return tools;

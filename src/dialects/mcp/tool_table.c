@@ -10,6 +10,7 @@ static const struct cay_field own_bool = { .name = "", .kind = CAY_FIELD_BOOL };
 static const struct cay_field own_offset = { .name = "", .kind = CAY_FIELD_U64, .max = INT64_MAX };
 static const struct cay_field own_line = { .name = "", .kind = CAY_FIELD_U64, .min = 1, .max = INT32_MAX };
 static const struct cay_field own_wait = { .name = "", .kind = CAY_FIELD_U64, .max = 600 };
+static const struct cay_field own_object = { .name = "", .kind = CAY_FIELD_OBJECT };
 static const struct cay_field own_limit = { .name = "", .kind = CAY_FIELD_U64, .min = 1, .max = 1024 * 1024 };
 
 #define TIMEOUT                                                                                              \
@@ -196,6 +197,14 @@ static const struct cay_tool_param find_params[] = {
         { .name = NULL },
 };
 
+static const struct cay_tool_param more_params[] = {
+        { "group", NULL, "Adds and describes its tools. Left out: names the groups.", &own_text, false,
+          NULL },
+        { "tool", NULL, "Calls this tool, listed or not.", &own_text, false, "name" },
+        { "arguments", NULL, "Of that tool.", &own_object, false, NULL },
+        { .name = NULL },
+};
+
 #define READS CAY_TOOL_READS
 #define IN CAY_TOOL_IN_SANDBOX
 #define FLEET CAY_TOOL_FLEET
@@ -250,6 +259,8 @@ const struct cay_mcp_tool cay_mcp_own_tools[] = {
         { "sandbox_destroy", "Destroy a sandbox", "Destroys a sandbox with all in it.", "sandbox_destroy",
           FLEET | IN | CAY_TOOL_DESTROYS | CAY_TOOL_REPEATS, no_params, cay_mcp_run_destroy,
           "sandbox_id status" },
+        { "more_tools", "More tools", NULL /* made of the groups' names */, "version_get",
+          CAY_TOOL_DESTROYS | CAY_TOOL_OPEN, more_params, cay_mcp_run_more, NULL },
 };
 
 const unsigned cay_mcp_own_tool_count = CAY_COUNT(cay_mcp_own_tools);

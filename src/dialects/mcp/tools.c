@@ -25,13 +25,12 @@ bool cay_mcp_extra_prompt(struct cay_mcp_call *c)
 
 /* The list */
 
-static bool is_there(const struct cay_mcp_tool *t, const struct cay_mcp_client *p)
+bool cay_mcp_tool_is_there(const struct cay_mcp_tool *t, const struct cay_mcp_client *p)
 {
         return cay_op_find(t->op) && !(p->sandbox[0] && t->flags & CAY_TOOL_FLEET);
 }
 
-/* The i-th of those that are there; NULL: there are no more. */
-static const struct cay_mcp_tool *tool_at(unsigned i)
+const struct cay_mcp_tool *cay_mcp_tool_at(unsigned i)
 {
         unsigned count;
         const struct cay_mcp_tool *tools = cay_mcp_tools(&count);
@@ -73,8 +72,8 @@ static void put_hints(struct cay_json *j, unsigned flags)
         cay_json_end_object(j);
 }
 
-static void put_tool(struct cay_json *j, const struct cay_mcp_tool *t, const struct cay_mcp_client *p,
-                     bool is_modern)
+void cay_mcp_put_tool(struct cay_json *j, const struct cay_mcp_tool *t, const struct cay_mcp_client *p,
+                      bool is_modern)
 {
         cay_json_begin_object(j);
         cay_op_key_text(j, "name", t->name);
@@ -102,9 +101,9 @@ void cay_mcp_tools_list(struct cay_mcp_call *c)
         cay_mcp_result_begin(&r);
         cay_json_key(&r.j, "tools");
         cay_json_begin_array(&r.j);
-        for (unsigned i = 0; (t = tool_at(i)) != NULL; i++)
-                if (is_there(t, c->client))
-                        put_tool(&r.j, t, c->client, c->is_modern);
+        for (unsigned i = 0; (t = cay_mcp_tool_at(i)) != NULL; i++)
+                if (cay_mcp_tool_is_there(t, c->client) && cay_mcp_group_has(c->client->groups, t->group))
+                        cay_mcp_put_tool(&r.j, t, c->client, c->is_modern);
         cay_json_end_array(&r.j);
         cay_mcp_result_send(&r, c, CAY_MCP_PUBLIC);
 }
@@ -260,9 +259,10 @@ static bool check_own(struct cay_mcp_call *c, const struct cay_tool_param *p)
 
         if (!v)
                 return true;
-        wanted = p->own->kind == CAY_FIELD_U64    ? CAY_JSON_INTEGER
-                 : p->own->kind == CAY_FIELD_BOOL ? CAY_JSON_BOOL
-                                                  : CAY_JSON_TEXT;
+        wanted = p->own->kind == CAY_FIELD_U64      ? CAY_JSON_INTEGER
+                 : p->own->kind == CAY_FIELD_BOOL   ? CAY_JSON_BOOL
+                 : p->own->kind == CAY_FIELD_OBJECT ? CAY_JSON_OBJECT
+                                                    : CAY_JSON_TEXT;
         if (type != wanted) {
                 cay_mcp_tool_fail(c, NULL, "%s: must be %s, not %s", p->name, cay_json_type_word(wanted),
                                   cay_json_type_word(type));
@@ -351,10 +351,25 @@ static bool take_input(struct cay_mcp_call *c)
         return true;
 }
 
+const struct cay_mcp_tool *cay_mcp_tool_find(const struct cay_mcp_client *p, const char *name)
+{
+        const struct cay_mcp_tool *t;
+
+        for (unsigned i = 0; (t = cay_mcp_tool_at(i)) != NULL; i++)
+                if (strcmp(t->name, name) == 0 && cay_mcp_tool_is_there(t, p))
+                        return t;
+        return NULL;
+}
+
+void cay_mcp_tool_run(struct cay_mcp_call *c)
+{
+        if (check_args(c))
+                c->tool->run(c);
+}
+
 void cay_mcp_tools_call(struct cay_mcp_call *c)
 {
         const char *name = cay_json_value_text(cay_json_value_find(c->rpc.params, "name"));
-        const struct cay_mcp_tool *t;
 
         c->args = cay_json_value_find(c->rpc.params, "arguments");
         if (cay_json_value_type(c->args) == CAY_JSON_NULL)
@@ -364,11 +379,9 @@ void cay_mcp_tools_call(struct cay_mcp_call *c)
                                    name ? "arguments: must be an object" : "name: must be a text");
                 return;
         }
-        for (unsigned i = 0; (t = tool_at(i)) != NULL; i++)
-                if (strcmp(t->name, name) == 0 && is_there(t, c->client))
-                        c->tool = t;
+        c->tool = cay_mcp_tool_find(c->client, name);
         if (!c->tool)
                 cay_mcp_call_error(c, CAY_RPC_BAD_PARAMS, NULL, "there is no tool %.80s", name);
-        else if (take_input(c) && cay_mcp_task_take(c) && check_args(c))
-                c->tool->run(c);
+        else if (take_input(c) && cay_mcp_task_take(c))
+                cay_mcp_tool_run(c);
 }

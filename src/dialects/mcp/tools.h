@@ -5,6 +5,9 @@
  * parameters that a model may give; most of them are fields of the op, whose row says type, range and default
  * text, so that schema and check come from one table. Synonyms that models use (file_path, timeout_s…) are
  * accepted silently.
+ *
+ * The list has to stay short, since every model pays for it with each session. So a tool may belong to a group (network,
+ * browser…), and is listed only for clients that asked for the group: by address, or by calling more_tools.
  */
 #pragma once
 
@@ -17,6 +20,7 @@ struct cay_mcp_tool {
         const struct cay_tool_param *params;
         void (*run)(struct cay_mcp_call *c);
         const char *picks; /* members of the op's answer that are told, separated by blanks; NULL: all */
+        const char *group; /* NULL: always listed */
 };
 
 /* Those of tool_table.c, and all with those of ops. */
@@ -40,6 +44,24 @@ bool cay_mcp_extra_prompt(struct cay_mcp_call *c);
 /* tools.c */
 void cay_mcp_tools_list(struct cay_mcp_call *c);
 void cay_mcp_tools_call(struct cay_mcp_call *c);
+/* The i-th of all tools, extras too; NULL: there are no more. */
+const struct cay_mcp_tool *cay_mcp_tool_at(unsigned i);
+bool cay_mcp_tool_is_there(const struct cay_mcp_tool *t, const struct cay_mcp_client *p);
+/* NULL: there is no such tool for this client. Tools that are not listed are found too. */
+const struct cay_mcp_tool *cay_mcp_tool_find(const struct cay_mcp_client *p, const char *name);
+void cay_mcp_put_tool(struct cay_json *j, const struct cay_mcp_tool *t, const struct cay_mcp_client *p,
+                      bool is_modern);
+/* Checks c->args and runs c->tool. */
+void cay_mcp_tool_run(struct cay_mcp_call *c);
+
+/* tool_groups.c */
+bool cay_mcp_group_has(const char *groups, const char *group); /* groups: as in struct cay_mcp_place */
+void cay_mcp_group_names(char *ret, size_t size);              /* of all groups: "browser, network" */
+/* What an address asks for. -EINVAL: a name that no group has, or too long. */
+int cay_mcp_groups_read(const char *text, char ret[CAY_MCP_GROUPS_MAX + 1]);
+/* Lists these for the client too; true: some are new to it. */
+bool cay_mcp_groups_add(struct cay_mcp_client *p, const char *groups);
+void cay_mcp_run_more(struct cay_mcp_call *c);
 
 /* Arguments. NULL, false: not given (or not of that type, which the check has refused). */
 const struct cay_json_value *cay_mcp_arg(const struct cay_mcp_call *c, const char *param);
@@ -56,7 +78,9 @@ void cay_mcp_args_begin(const struct cay_mcp_call *c, const struct cay_op *op, s
  */
 #define CAY_MCP_TEXT_MAX (36u * 1024)
 void cay_mcp_put_text(struct cay_json *j, const char *text, size_t len); /* a block of content */
-/* What the op said as both text and structure; only the picked members. */
+/* An object, as both text and structure. */
+void cay_mcp_tool_send(struct cay_mcp_call *c, const char *json, size_t len);
+/* What the op said, in the same way; only the picked members. */
 void cay_mcp_tool_answer(struct cay_mcp_call *c, const struct cay_json_value *json, const char *picks,
                          const char *advice);
 /* An error that the model can act on: a result that says so. advice: what to do next; NULL: none. */

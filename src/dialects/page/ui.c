@@ -56,8 +56,8 @@ static void refuse_desktop(const void *owner, const struct cay_rest_place *place
         (void)owner;
         (void)place;
         cay_rest_refuse(req, 501,
-                        "port 16080 is reserved for a desktop, which sandboxes do not have yet; a terminal "
-                        "is at port 17681",
+                        "port 16080 is reserved for a desktop, which is not served over a port: use the "
+                        "operations computer_*; a terminal is at port 17681",
                         v->request_id);
 }
 

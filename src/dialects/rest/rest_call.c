@@ -294,7 +294,7 @@ static void run_rest_call(struct cay_rest_call *rc)
                 return;
         }
         rc->runs = true;
-        rc->call.op->run(&rc->call);
+        cay_op_run(&rc->call);
 }
 
 static size_t on_body(struct cay_http_request *req, const void *bytes, size_t len)

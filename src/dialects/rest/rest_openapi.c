@@ -11,7 +11,7 @@
 #include "dialects/rest/rest_fill.h"
 #include "dialects/rest/rest_openapi_priv.h"
 
-#define SHAPES_MAX 96u
+#define SHAPES_MAX 256u
 
 /* What is asked */
 

@@ -275,7 +275,7 @@ static void run_ws_call(struct ws_call *w)
                 return;
         }
         w->runs = true;
-        w->call.op->run(&w->call);
+        cay_op_run(&w->call);
 }
 
 static void take_first(struct ws_call *w, enum cay_ws_opcode kind, const void *bytes, size_t len)

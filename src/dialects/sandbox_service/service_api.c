@@ -81,7 +81,8 @@ static int check_execute(const struct execute_args *a, const char **ret_field, s
         *ret_field = "sandbox_type";
         if (a->sandbox_type && strcmp(a->sandbox_type, "browser") == 0)
                 return cay_fail(err, CAY_UNSUPPORTED,
-                                "sandbox_type: this environment has no browser; 'code' runs code");
+                                "sandbox_type: this address only runs code ('code'); for a browser create a "
+                                "sandbox of the template 'browser'");
         if (a->sandbox_type && strcmp(a->sandbox_type, "code") != 0)
                 return cay_fail(err, CAY_INVALID, "sandbox_type: '%.40s' must be code or browser",
                                 a->sandbox_type);

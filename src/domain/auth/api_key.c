@@ -11,6 +11,7 @@
 #include "foundation/base/str.h"
 
 #define PREFIX "cayk_"
+#define E2B_PREFIX "e2b_"
 
 enum {
         PREFIX_LEN = 5,
@@ -18,6 +19,8 @@ enum {
         SUM_LEN = 6,
         RANDOM_BYTES = 20,
         LABEL_MAX = 63,
+        E2B_RANDOM_BYTES = 16,
+        E2B_SUM_BYTES = 4,
         SLOTS = 32768, /* a power of two, three times the keys: keeps chains short */
 };
 
@@ -67,10 +70,45 @@ static void checksum(const char *text, char ret[SUM_LEN])
                 ret[i] = alphabet[bits >> (27 - 5 * i) & 31];
 }
 
+int cay_api_key_form_find(const char *word)
+{
+        static const char *const words[CAY_API_KEY_FORM_COUNT] = { "cay", "e2b" };
+
+        for (int i = 0; i < CAY_API_KEY_FORM_COUNT; i++)
+                if (strcmp(word, words[i]) == 0)
+                        return i;
+        return -1;
+}
+
+/* In E2B's shape: the last eight digits are the start of the hash of what is before them. */
+static void e2b_sum(const char *text, char ret[2 * E2B_SUM_BYTES + 1])
+{
+        uint8_t hash[CAY_DIGEST_SIZE] = { 0 };
+
+        cay_digest_sha256(text, CAY_API_KEY_E2B_LEN - 2 * E2B_SUM_BYTES, hash);
+        for (unsigned i = 0; i < E2B_SUM_BYTES; i++)
+                snprintf(ret + 2 * i, 3, "%02x", hash[i]);
+}
+
+static bool is_e2b(const char *text, size_t len)
+{
+        char sum[2 * E2B_SUM_BYTES + 1];
+
+        if (len != CAY_API_KEY_E2B_LEN || memcmp(text, E2B_PREFIX, strlen(E2B_PREFIX)) != 0)
+                return false;
+        for (size_t i = strlen(E2B_PREFIX); i < len; i++)
+                if (!memchr("0123456789abcdef", text[i], 16))
+                        return false;
+        e2b_sum(text, sum);
+        return memcmp(text + len - 2 * E2B_SUM_BYTES, sum, 2 * E2B_SUM_BYTES) == 0;
+}
+
 bool cay_api_key_is_one(const char *text, size_t len)
 {
         char sum[SUM_LEN];
 
+        if (is_e2b(text, len))
+                return true;
         if (len != CAY_API_KEY_LEN || memcmp(text, PREFIX, PREFIX_LEN) != 0)
                 return false;
         for (size_t i = PREFIX_LEN; i < len; i++) {
@@ -145,7 +183,7 @@ int cay_api_keys_add(struct cay_api_keys *keys, const struct cay_store_key *reco
         return 0;
 }
 
-static int make_text(char ret[CAY_API_KEY_LEN + 1])
+static int make_text(char ret[CAY_API_KEY_MAX + 1])
 {
         uint8_t random[RANDOM_BYTES];
         unsigned bits = 0, have = 0;
@@ -161,6 +199,21 @@ static int make_text(char ret[CAY_API_KEY_LEN + 1])
         }
         checksum(ret, at);
         at[SUM_LEN] = '\0';
+        cay_digest_wipe(random, sizeof(random));
+        return 0;
+}
+
+static int make_e2b_text(char ret[CAY_API_KEY_MAX + 1])
+{
+        uint8_t random[E2B_RANDOM_BYTES];
+        char *at = ret + strlen(E2B_PREFIX);
+
+        if (cay_digest_random(random, sizeof(random)) < 0)
+                return -1;
+        memcpy(ret, E2B_PREFIX, strlen(E2B_PREFIX));
+        for (size_t i = 0; i < sizeof(random); i++, at += 2)
+                snprintf(at, 3, "%02x", random[i]);
+        e2b_sum(ret, at);
         cay_digest_wipe(random, sizeof(random));
         return 0;
 }
@@ -188,9 +241,10 @@ static bool has_room(const struct cay_api_keys *keys, const char *owner)
                                  count_good(keys, owner));
 }
 
-int cay_api_keys_make(struct cay_api_keys *keys, const char *owner, unsigned scopes, const char *label,
-                      uint64_t wall_ms, char ret_text[CAY_API_KEY_LEN + 1],
-                      const struct cay_store_key **ret_record, struct cay_error *err)
+int cay_api_keys_make(struct cay_api_keys *keys, enum cay_api_key_form form, const char *owner,
+                      unsigned scopes, const char *label, uint64_t wall_ms,
+                      char ret_text[CAY_API_KEY_MAX + 1], const struct cay_store_key **ret_record,
+                      struct cay_error *err)
 {
         struct cay_store_key record = {
                 .owner = owner, .label = label, .scopes = scopes, .created_wall_ms = wall_ms
@@ -207,7 +261,8 @@ int cay_api_keys_make(struct cay_api_keys *keys, const char *owner, unsigned sco
                 return cay_fail(err, CAY_LIMIT,
                                 "owner: '%.63s' has %u API keys, the maximum of an owner; revoke some", owner,
                                 count_good(keys, owner));
-        if (make_text(ret_text) < 0 || cay_digest_sha256(ret_text, CAY_API_KEY_LEN, record.hash) < 0)
+        if ((form == CAY_API_KEY_E2B ? make_e2b_text(ret_text) : make_text(ret_text)) < 0 ||
+            cay_digest_sha256(ret_text, strlen(ret_text), record.hash) < 0)
                 return cay_fail(err, CAY_INTERNAL, "an API key could not be made");
         make_id(record.hash, id);
         record.id = id;

@@ -17,6 +17,49 @@ int cay_digest_sha256(const void *bytes, size_t len, uint8_t ret[CAY_DIGEST_SIZE
         return SHA256(bytes, len, ret) ? 0 : -EIO;
 }
 
+/* struct cay_digest is libcrypto's own, under a name that others may know. */
+static EVP_MD_CTX *context(struct cay_digest *d)
+{
+        return (EVP_MD_CTX *)(void *)d;
+}
+
+struct cay_digest *cay_digest_new(void)
+{
+        EVP_MD_CTX *c = EVP_MD_CTX_new();
+
+        if (c && EVP_DigestInit_ex(c, EVP_sha256(), NULL) != 1) {
+                EVP_MD_CTX_free(c);
+                c = NULL;
+        }
+        return (struct cay_digest *)(void *)c;
+}
+
+int cay_digest_add(struct cay_digest *d, const void *bytes, size_t len)
+{
+        return EVP_DigestUpdate(context(d), bytes, len) == 1 ? 0 : -EIO;
+}
+
+int cay_digest_end(struct cay_digest *d, uint8_t ret[CAY_DIGEST_SIZE])
+{
+        return EVP_DigestFinal_ex(context(d), ret, NULL) == 1 ? 0 : -EIO;
+}
+
+void cay_digest_free(struct cay_digest *d)
+{
+        EVP_MD_CTX_free(context(d));
+}
+
+void cay_digest_text(const uint8_t digest[CAY_DIGEST_SIZE], char ret[2 * CAY_DIGEST_SIZE + 1])
+{
+        static const char digits[] = "0123456789abcdef";
+
+        for (unsigned i = 0; i < CAY_DIGEST_SIZE; i++) {
+                ret[2 * i] = digits[digest[i] >> 4];
+                ret[2 * i + 1] = digits[digest[i] & 15];
+        }
+        ret[2 * CAY_DIGEST_SIZE] = '\0';
+}
+
 int cay_digest_hmac(const struct cay_secret *key, const void *bytes, size_t len, uint8_t ret[CAY_DIGEST_SIZE])
 {
         unsigned written = 0;

@@ -51,3 +51,5 @@ int cay_vault_open(const struct cay_vault *v, const char *owner, const char *nam
                    char ret[CAY_VAULT_VALUE_MAX + 1], struct cay_error *err);
 /* Of the authority that sandboxes with secrets trust (foundation/http/tls_ca.h). */
 int cay_vault_ca_seed(const struct cay_vault *v, uint8_t ret[CAY_VAULT_SEED]);
+/* Of the key by which agents on users' machines know this daemon (proof.h). */
+int cay_vault_agents_seed(const struct cay_vault *v, uint8_t ret[CAY_VAULT_SEED]);

@@ -30,7 +30,7 @@ static unsigned hits(const struct cay_cause_facts *f)
                 bits |= 1u << CAY_CAUSE_MEMORY;
         if (f->pids_refused > 0)
                 bits |= 1u << CAY_CAUSE_PIDS;
-        if (f->disk_blocks_full || f->disk_inodes_full)
+        if (f->disk_blocks_full || f->disk_inodes_full || f->volumes_full)
                 bits |= 1u << CAY_CAUSE_DISK;
         if (f->output_hit)
                 bits |= 1u << CAY_CAUSE_OUTPUT;
@@ -96,9 +96,12 @@ static void say(struct cay_verdict *v, const struct cay_cause_facts *f)
                 if (f->disk_blocks_full)
                         snprintf(v->text, size, "disk limit of %s reached",
                                  cay_limit_value_text(CAY_LIMIT_NR_disk_bytes, f->disk_limit, a, sizeof(a)));
-                else
+                else if (f->disk_inodes_full)
                         snprintf(v->text, size, "limit of %" PRIu64 " files on disk reached",
                                  f->inodes_limit);
+                else
+                        snprintf(v->text, size, "the volume '%s' is full",
+                                 f->full_volume != NULL ? f->full_volume : "?");
                 break;
         case CAY_CAUSE_NETWORK:
                 snprintf(v->text, size, "network limit of %s in all reached",

@@ -32,6 +32,8 @@ struct cay_cause_facts {
         uint64_t oom_kills, memory_peak, memory_limit; /* during the exec */
         uint64_t pids_refused, pids_limit;
         bool disk_blocks_full, disk_inodes_full;
+        unsigned volumes_full;   /* bit set over the sandbox's volumes */
+        const char *full_volume; /* name of the first of them; NULL: not known */
         uint64_t disk_limit, inodes_limit;
         bool output_hit; /* limit reached (also when cut) */
         uint64_t output_limit, wall_limit_ms, cpu_limit_ms;

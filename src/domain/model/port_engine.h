@@ -37,7 +37,8 @@ struct cay_engine_stats {
 /* Facts about a box; filled by the engine before the job is finished. Owner: the caller. */
 struct cay_engine_box {
         char id[CAY_NAME_MAX + 1];
-        int link_fd; /* stream to init; taken by the caller (set to -1 when taken) */
+        const char *owner, *machine; /* of its sandbox; borrowed for the call; NULL: unknown */
+        int link_fd;                 /* stream to init; taken by the caller (set to -1 when taken) */
         /*
          * create with spec.egress: its sockets arrive here (struct wire_network_sockets); taken by the caller
          */
@@ -55,6 +56,18 @@ struct cay_engine_box {
         unsigned port_count;   /* create, relink: published ports with their actual `host` port */
         struct cay_spec_port ports[CAY_SPEC_PORTS_MAX];
         struct cay_engine_stats stats; /* as of stats or destroy */
+        uint64_t reclaimed_bytes;      /* reclaim: that the host has back */
+        struct {                       /* clone */
+                bool is_shared;        /* blocks are shared with the source, not copied */
+                uint64_t bytes;        /* of the copy */
+                uint64_t added;        /* of those: that the source shared with nobody before */
+                uint64_t frozen_us;    /* how long the source's box stood still */
+        } clone;
+};
+
+enum {                               /* how a layer is cloned */
+       CAY_ENGINE_CLONE_REPLACE = 1, /* instead of the layer that is there; else there must be none */
+       CAY_ENGINE_CLONE_SYNC = 2,    /* the job is finished when it is on disk */
 };
 
 struct cay_engine_ops {
@@ -110,9 +123,21 @@ struct cay_engine_ops {
          */
         int (*list_kept)(struct cay_engine *e, void (*each)(void *ctx, const char *id), void *ctx,
                          struct cay_error *err);
+        /*
+         * A copy of the kept layer `from` (of a box, which stands still for it, or of none) as the layer box->id, which has no box.
+         * destroy removes it, list_kept lists it, create with go_on uses it. CAY_CONFLICT: the source is missing (err.sys is ENOENT),
+         * damaged, or ended meanwhile; CAY_EXISTS; CAY_NO_SPACE. One that fails leaves nothing. NULL without CAY_ENGINE_CAN_KEEP.
+         */
+        void (*clone)(struct cay_engine *e, const char *from, unsigned how, struct cay_engine_box *box,
+                      struct cay_job *job);
         void (*freeze)(struct cay_engine *e, const char *id, struct cay_job *job);
         void (*thaw)(struct cay_engine *e, const char *id, struct cay_job *job);
         void (*stats)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
+        /*
+         * Gives the memory of a frozen box back to the host, as far as the kernel can; box->stats are the figures after it. May take
+         * seconds. NULL: it cannot.
+         */
+        void (*reclaim)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
         /*
          * The network of a box that is there, also of one that was made without (spec.egress): from now on for these destinations. has_sockets:
          * whoever has its sockets keeps them; else new ones arrive at box->network_fd, as with create. NULL without CAY_ENGINE_CAN_EGRESS.

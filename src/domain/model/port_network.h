@@ -47,12 +47,17 @@ struct cay_network_ops {
          */
         void (*add_take)(struct cay_network_broker *n, const char *id, int fd, const char *policy,
                          const struct cay_limits *limits, struct cay_job *job);
-        /* Of one that is there: connections that are not allowed any more end. Both copied. CAY_NOT_FOUND. */
+        /*
+         * Of one that is there: connections that are not allowed any more end. Both copied. CAY_NOT_FOUND. CAY_CONFLICT: it lacks sockets for
+         * this policy: it is to be let go, and added with new ones.
+         */
         void (*change)(struct cay_network_broker *n, const char *id, const char *policy,
                        const struct cay_limits *limits, struct cay_job *job);
         /* What requests of the sandbox get (domain/network/secret_text.h); copied. After add_take; fine when it is not there. */
         void (*set_secrets)(struct cay_network_broker *n, const char *id, const char *text, size_t len);
         void (*drop)(struct cay_network_broker *n, const char *id); /* fine when it is not there */
+        /* As drop, for one that will be added again: its sockets are closed when the job ends; its log's numbers go on. */
+        void (*let_go)(struct cay_network_broker *n, const char *id, struct cay_job *job);
         bool (*has)(struct cay_network_broker *n, const char *id);
         void (*each)(struct cay_network_broker *n, void (*each)(void *ctx, const char *id), void *ctx);
         void (*stats)(struct cay_network_broker *n, const char *id, struct cay_network_stats *ret,

@@ -69,6 +69,20 @@ struct cay_store_exec {
         uint64_t signal;
 };
 
+struct cay_store_snapshot { /* files of a sandbox as they were; the engine keeps them under the same id */
+        const char *id, *name, *owner;
+        const char *sandbox; /* of which it was made; may be gone */
+        const char *template_name, *engine;
+        const char *env;  /* JSON object; may hold secrets: never shown, never logged */
+        const char *spec; /* JSON object: its other parameters */
+        struct cay_limits limits;
+        uint64_t created_wall_ms;
+        uint64_t expires_ms; /* store time; 0: no expiry */
+        uint64_t bytes, added;
+        uint64_t step;    /* of its sandbox, from 1; 0: it is no step */
+        const char *note; /* a step: what came after it */
+};
+
 /* A single-use id: the first claim of (owner, key) gets it, later ones get the first one's result. */
 struct cay_store_claim {
         const char *owner, *key;
@@ -91,6 +105,11 @@ struct cay_store_event {
         const char *detail;          /* JSON object */
         uint64_t wall_ms;
         uint64_t at_ms; /* set by the store: store time */
+        /*
+         * Set by the store: the chain of its sandbox's events (domain/auth/journal_chain.h). Zeros: the event is from before there was
+         * one, or a note of the store about its own repair.
+         */
+        uint8_t before[CAY_STORE_HASH], hash[CAY_STORE_HASH];
 };
 
 struct cay_store_value { /* small facts of the daemon itself: node, epoch… */
@@ -104,6 +123,7 @@ enum cay_store_kind {
         CAY_STORE_KEY,
         CAY_STORE_EVENT,
         CAY_STORE_VALUE,
+        CAY_STORE_SNAPSHOT,
         CAY_STORE_KIND_COUNT
 };
 
@@ -217,6 +237,12 @@ static inline void cay_store_put_event(struct cay_store *s, struct cay_store_bat
                                        const struct cay_store_event *record)
 {
         s->ops->put(b, CAY_STORE_EVENT, record);
+}
+
+static inline void cay_store_put_snapshot(struct cay_store *s, struct cay_store_batch *b,
+                                          const struct cay_store_snapshot *record)
+{
+        s->ops->put(b, CAY_STORE_SNAPSHOT, record);
 }
 
 static inline void cay_store_put_value(struct cay_store *s, struct cay_store_batch *b, const char *name,

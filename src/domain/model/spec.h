@@ -73,12 +73,14 @@ struct cay_spec {
                 workspace_cow; /* neither: read-only. cow: writable, but the folder stays as it is */
         struct cay_sandbox_options options; /* no_init: for engines with CAY_ENGINE_CAN_NO_INIT */
         bool one_shot;                      /* ends with its first command */
-        bool keep;       /* the writable layer is to outlive the box, where the engine can (port_engine.h) */
-        bool go_on;      /* with keep: continue with the layer of an earlier box of this id, and no other */
+        bool brief; /* it ends soon, and its files with it: they may be in memory, where that is faster */
+        bool keep;  /* the writable layer is to outlive the box, where the engine can (port_engine.h) */
+        bool go_on; /* with keep: continue with the layer of an earlier box of this id, and no other */
         bool host_plain; /* no command will run as root: the host's trees need no writable layer (cheaper) */
         struct cay_limits limits;
-        unsigned may_skip; /* limits (mask) that need not be enforced on this host */
-        unsigned test_off; /* layers switched off; test builds only */
+        unsigned may_skip;     /* limits (mask) that need not be enforced on this host */
+        const uint8_t *secret; /* native: of the box link, 32 bytes; NULL: the engine makes one */
+        unsigned test_off;     /* layers switched off; test builds only */
         /* For engines that take images, and label what they make; each may be NULL. */
         const char *image; /* NULL: the engine's own */
         const char *owner, *template_name;
@@ -94,6 +96,8 @@ struct cay_spec {
         unsigned port_count;
         const struct cay_spec_volume *volumes;
         unsigned volume_count;
+        unsigned volumes_max;  /* the owner may have; 0: any number. Where the engine can count them */
+        uint64_t volume_bytes; /* of a new one, where the engine can limit it */
 };
 
 int cay_spec_check(const struct cay_spec *spec, struct cay_error *err);

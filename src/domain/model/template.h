@@ -36,6 +36,7 @@ struct cay_template {
         struct cay_field_texts triggers;    /* words of a task that mean this template */
         const char *network;                /* "none", "list", "bridge", "learn" */
         struct cay_field_texts allow, deny; /* rules of its network */
+        bool private_networks;              /* its sandboxes may join private networks of their owner */
         const char *init; /* "cay", "none": nothing is copied into it, and it runs one command */
         struct cay_sandbox_options options;
         bool needs_confirm, auto_cleanup;
@@ -64,12 +65,13 @@ struct cay_template {
 struct cay_template_set {
         const struct cay_template *rows;
         unsigned count;
-        const char *origin;      /* "built-in", or the file's path */
-        uint64_t loaded_wall_ms; /* 0: nobody said */
-        uint64_t max_concurrent; /* alive at once, of all templates together; 0: no limit of its own */
-        uint64_t queue;          /* creates that may wait for that */
-        uint64_t queue_ms;       /* how long */
-        bool auto_cleanup;       /* of templates that do not say */
+        const char *origin;           /* "built-in", or the file's path */
+        uint64_t loaded_wall_ms;      /* 0: nobody said */
+        uint64_t max_concurrent;      /* alive at once, of all templates together; 0: no limit of its own */
+        uint64_t queue;               /* creates that may wait for that */
+        uint64_t queue_ms;            /* how long */
+        bool auto_cleanup;            /* of templates that do not say */
+        struct cay_field_map aliases; /* other names of templates, for clients that have names of their own */
 };
 
 const struct cay_template *cay_template_find(const struct cay_template_set *set, const char *name); /* NULL */

@@ -230,3 +230,30 @@ const char *cay_address_why_not_public(const struct cay_address *a)
         }
         return (a->bytes[0] & 0xe0) == 0x20 ? NULL : "reserved"; /* 2000::/3 is all that is handed out */
 }
+
+/* Of two ranges, one is inside the other or they have nothing in common. */
+static bool overlaps(const struct cay_address_range *r, const char *text)
+{
+        struct cay_address_range other;
+
+        return cay_address_range_parse(text, &other) &&
+               (cay_address_range_in(r, &other) || cay_address_range_in(&other, r));
+}
+
+bool cay_address_range_is_public(const struct cay_address_range *r)
+{
+        if (cay_address_why_not_public(&r->first) != NULL)
+                return false;
+        if (r->bits == 128)
+                return true;
+        if (cay_address_is_v4(&r->first) && r->bits >= 96) {
+                for (size_t i = 0; i < sizeof(special_v4) / sizeof(special_v4[0]); i++)
+                        if (overlaps(r, special_v4[i].range))
+                                return false;
+                return true;
+        }
+        for (size_t i = 0; i < sizeof(special_v6) / sizeof(special_v6[0]); i++)
+                if (overlaps(r, special_v6[i].range))
+                        return false;
+        return r->bits >= 3;
+}

@@ -43,3 +43,5 @@ socklen_t cay_address_to_socket(const struct cay_address *a, uint16_t port, stru
 
 /* NULL: it is public. Else the kind of address it is, for people: "loopback", "private", "link-local" … */
 const char *cay_address_why_not_public(const struct cay_address *a);
+/* Whether every address in it is public; those that carry an IPv4 address count only one by one. */
+bool cay_address_range_is_public(const struct cay_address_range *r);

@@ -380,7 +380,7 @@ static bool covers(const struct cay_policy *outer, const struct cay_policy_rule 
                    const struct cay_policy_ports *ports)
 {
         if (outer->mode == CAY_POLICY_PUBLIC &&
-            (!inner->is_range || cay_address_why_not_public(&inner->range.first) == NULL))
+            (!inner->is_range || cay_address_range_is_public(&inner->range)))
                 return true;
         for (unsigned i = 0; i < outer->count; i++)
                 if (!outer->rules[i].denies && covers_host(&outer->rules[i], inner) &&

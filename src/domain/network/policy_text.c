@@ -47,18 +47,18 @@ static int begin_list(struct reader *r, int list, const char *mode, struct cay_e
                         "network policy, line %u: '%.20s' is not none, list, public or learn", r->line, mode);
 }
 
-/* "ada team db" */
+/* "ada team db", or "ada team" */
 static int read_member(struct reader *r, char *words, struct cay_error *err)
 {
         struct cay_policy_member *m = &r->pair->member;
         char *owner = strsep(&words, " "), *network = strsep(&words, " "), *host = strsep(&words, " ");
 
-        if (r->at != OWN || m->owner[0] != '\0' || host == NULL || words != NULL || owner[0] == '\0' ||
+        if (r->at != OWN || m->owner[0] != '\0' || network == NULL || words != NULL || owner[0] == '\0' ||
             !cay_str_copy(m->owner, sizeof(m->owner), owner) || !cay_id_is_valid(network) ||
-            !cay_str_copy(m->network, sizeof(m->network), network) || !cay_id_is_valid(host) ||
-            !cay_str_copy(m->host, sizeof(m->host), host))
+            !cay_str_copy(m->network, sizeof(m->network), network) ||
+            (host != NULL && (!cay_id_is_valid(host) || !cay_str_copy(m->host, sizeof(m->host), host))))
                 return cay_fail(err, CAY_INVALID,
-                                "network policy, line %u: 'member OWNER NETWORK HOST' comes last, once",
+                                "network policy, line %u: 'member OWNER NETWORK [HOST]' comes last, once",
                                 r->line);
         return 0;
 }

@@ -7,7 +7,8 @@
  *   deny secret.example.org
  *   own public               what the sandbox itself asked for; its rules follow
  *
- *   member ada team db       it is db.team.internal for ada's other sandboxes in the private network team; may be missing
+ *   member ada team db       it is db.team.internal for ada's other sandboxes in the private network team; may be missing.
+ *                            Without a host (`member ada team`) it has no name of its own there
  *
  * Both lists must be there, in this order, each once. `learn` is `public` for whoever judges; it says that the log will be read for rules.
  */
@@ -25,7 +26,7 @@
 struct cay_policy_member {            /* of a private network */
         char owner[CAY_NAME_MAX + 1]; /* "": of none */
         char network[CAY_NAME_MAX + 1];
-        char host[CAY_NAME_MAX + 1];
+        char host[CAY_NAME_MAX + 1]; /* "": no name of its own */
 };
 
 struct cay_policy_pair {

@@ -33,7 +33,7 @@ int cay_context_find(struct cay_op_call *c, const char *sandbox, const char *nam
 
         if (cay_service_exec_list(c->world->service, &viewer, sandbox, look, &search, err) < 0)
                 return -1;
-        if (!search.found)
+        if (!search.found || name[0] == '.')
                 return cay_fail(err, CAY_NOT_FOUND, "sandbox '%s' has no context '%.63s'; create it", sandbox,
                                 name);
         return 0;
@@ -46,14 +46,19 @@ struct listing {
         void *ctx;
 };
 
+/* Other commands with a name of their own (a desktop's) begin with a dot, which no name of a context does. */
+static bool is_context(const struct cay_exec_view *view)
+{
+        return view->context[0] != '\0' && view->context[0] != '.';
+}
+
 static void list_one(void *ctx, const struct cay_exec_view *view)
 {
         const struct listing *l = ctx;
         struct cay_exec_view newest;
         struct cay_error err = { 0 };
 
-        if (view->context[0] != '\0' &&
-            cay_context_find(l->call, l->sandbox, view->context, &newest, &err) == 0 &&
+        if (is_context(view) && cay_context_find(l->call, l->sandbox, view->context, &newest, &err) == 0 &&
             strcmp(newest.id, view->id) == 0)
                 l->each(l->ctx, view);
 }
@@ -72,7 +77,7 @@ static void count_one(void *ctx, const struct cay_exec_view *view)
 {
         unsigned *count = ctx;
 
-        *count += view->context[0] != '\0' && view->state != CAY_EXEC_ENDED;
+        *count += is_context(view) && view->state != CAY_EXEC_ENDED;
 }
 
 static int check_count(struct cay_op_call *c, const char *sandbox, struct cay_error *err)

@@ -5,6 +5,7 @@
 #include "domain/model/limits.h"
 #include "domain/model/spec.h"
 #include "domain/ops/limit_fields.h"
+#include "domain/ops/member_use.h"
 #include "domain/ops/op.h"
 
 struct cay_create_workspace {
@@ -13,8 +14,8 @@ struct cay_create_workspace {
 };
 
 struct cay_create_args {
-        const char *name, *project_name, *template_name, *engine, *network, *init, *execution_id, *confirm,
-                *purpose;
+        const char *name, *project_name, *template_name, *snapshot, *engine, *network, *init, *execution_id,
+                *confirm, *purpose;
         const char *
                 /*
                  * set by code_run: why this needs a confirmation whatever the template says; NULL: not needed
@@ -23,10 +24,12 @@ struct cay_create_args {
         struct cay_field_map labels, metadata, env;
         struct cay_limits limits;
         struct cay_field_texts may_skip, ports, volumes, allow, deny, secrets;
+        struct cay_member_wish member;
         struct cay_create_workspace workspace;
         uint64_t timeout_ms, idle_ms;
         struct cay_sandbox_options options;
         bool has_timeout, has_idle;
+        bool brief;                             /* set by code_run: it is not kept */
         bool said_memory_limit, said_cpu_limit; /* by these names */
 };
 

@@ -162,7 +162,14 @@ void cay_metrics_put_json(const struct cay_metrics *m, struct cay_json *j)
         cay_op_key_u64(j, "pids", m->used.pids);
         cay_json_end_object(j);
         begin(j, "pool");
-        cay_op_key_u64(j, "ready", 0); /* boxes kept ready: none yet */
+        cay_op_key_u64(j, "ready", m->health.pool.ready);
+        cay_op_key_u64(j, "making", m->health.pool.making);
+        cay_op_key_u64(j, "wanted", m->health.pool.wanted);
+        cay_op_key_u64(j, "most", m->health.pool.most);
+        cay_op_key_u64(j, "claimed", m->health.pool.claimed);
+        cay_op_key_u64(j, "missed", m->health.pool.missed);
+        cay_op_key_u64(j, "failed", m->health.pool.failed);
+        cay_op_key_u64(j, "dropped", m->health.pool.dropped);
         cay_json_end_object(j);
         if (m->is_whole)
                 put_daemon(j, m);

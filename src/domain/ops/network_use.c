@@ -22,27 +22,34 @@ static bool is_open(const char *word)
 
 bool cay_op_network_has_rules(const struct cay_template *t, const struct cay_network_wish *wish)
 {
-        return wish->allow.count > 0 || wish->deny.count > 0 ||
+        return wish->allow.count > 0 || wish->deny.count > 0 || wish->is_member ||
                (wish->network && is(wish->network, "learn")) ||
                (t &&
                 (t->allow.count > 0 || t->deny.count > 0 || (!wish->network && is(t->network, "learn"))));
 }
 
-/* A list is part of what `bridge` gives; which part, its rules say. */
+/* A list is part of what `bridge` gives; which part, its rules say. Who may join private networks: cay_op_member_fill. */
 static bool is_within(const char *asked, const char *given)
 {
-        return is(asked, "none") || is(asked, given) || (is(asked, "list") && is_open(given)) ||
-               (is_open(asked) && is_open(given));
+        return is(asked, "none") || is(asked, "private") || is(asked, given) ||
+               (is(asked, "list") && is_open(given)) || (is_open(asked) && is_open(given));
 }
 
 static int check_rules(const struct cay_template *t, const char *word, const struct cay_network_wish *wish,
                        struct cay_error *err)
 {
-        if (is(word, "none") && (wish->allow.count > 0 || wish->deny.count > 0))
+        if ((is(word, "none") || is(word, "private")) && (wish->allow.count > 0 || wish->deny.count > 0))
                 return cay_fail(err, CAY_INVALID,
-                                "%s: needs the network list or bridge, and this sandbox has none%s",
-                                wish->allow.count > 0 ? "allow" : "deny",
+                                "%s: needs the network list or bridge, and this sandbox has %s%s",
+                                wish->allow.count > 0 ? "allow" : "deny", word,
                                 wish->allow.count > 0 ? "" : ": nothing is allowed");
+        if (is(word, "private") && !wish->is_member)
+                return cay_fail(err, CAY_INVALID,
+                                "private_network: the network 'private' needs the name of one");
+        if (is(word, "none") && wish->is_member)
+                return cay_fail(err, CAY_INVALID,
+                                "private_network: needs a network other than 'none': write 'private', or "
+                                "leave network out");
         if (is(word, "list") && wish->allow.count == 0 && !(t && is(t->network, "list")))
                 return cay_fail(err, CAY_INVALID, "allow: the network 'list' needs at least one rule");
         return 0;
@@ -54,6 +61,8 @@ int cay_op_network_word(const struct cay_template *t, const struct cay_network_w
         const char *asked = wish->network ? wish->network : wish->allow.count > 0 ? "list" : NULL;
 
         *ret = asked ? asked : t ? t->network : "none";
+        if (!asked && wish->is_member && is(*ret, "none"))
+                *ret = "private";
         if (t && asked && !is_within(asked, t->network))
                 return cay_fail(err, CAY_DENIED,
                                 "network: template '%s' has the network %s; '%.40s' is not for it", t->name,
@@ -96,10 +105,8 @@ static int put_own(struct cay_buf *out, const struct cay_template *t, enum cay_n
                    const struct cay_network_wish *wish, struct cay_error *err)
 {
         static const char *const modes[CAY_NETWORK_COUNT] = {
-                [CAY_NETWORK_NONE] = "none",
-                [CAY_NETWORK_BRIDGE] = "public",
-                [CAY_NETWORK_LIST] = "list",
-                [CAY_NETWORK_LEARN] = "learn",
+                [CAY_NETWORK_NONE] = "none",   [CAY_NETWORK_BRIDGE] = "public", [CAY_NETWORK_LIST] = "list",
+                [CAY_NETWORK_LEARN] = "learn", [CAY_NETWORK_PRIVATE] = "none",
         };
         /* A request that says nothing else has what its template lists. */
         bool is_same = t && network == CAY_NETWORK_LIST && wish->allow.count == 0;

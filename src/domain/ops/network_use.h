@@ -11,6 +11,7 @@
 struct cay_network_wish {    /* of a request */
         const char *network; /* its word; NULL: none */
         struct cay_field_texts allow, deny;
+        bool is_member; /* it will be in a private network */
 };
 
 /* The word that holds: the request's, else `list` where it has allowances, else the template's. CAY_DENIED: not with this template. */

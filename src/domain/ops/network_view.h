@@ -5,7 +5,8 @@
 #include "domain/ops/op.h"
 
 #define CAY_OP_NETWORK_COLUMNS                                                                               \
-        "network=network allow=allow deny=deny sent=up_bytes received=down_bytes open_now=connections "      \
+        "network=network allow=allow deny=deny private_network=private_network private_name=private_name "   \
+        "sent=up_bytes received=down_bytes open_now=connections "                                            \
         "connections=connections_all refused=refused names_asked_for=queries names_refused=queries_refused"
 
 extern const struct cay_result_table cay_result_network;

@@ -24,6 +24,7 @@ struct cay_viewer cay_op_viewer(const struct cay_op_call *c)
         return (struct cay_viewer){
                 .owner = c->caller.owner,
                 .sees_all = cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN),
+                .by = c->caller.id,
         };
 }
 

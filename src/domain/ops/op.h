@@ -45,12 +45,17 @@
 #define CAY_OP_UNKNOWN_LENGTH UINT64_MAX
 
 struct cay_api_keys;
+struct cay_browsers;
 struct cay_vault;
 struct cay_config;
 struct cay_logins;
+struct cay_machines;
+struct cay_machine_facts;
+struct cay_proof_pair;
 struct cay_budgets;
 struct cay_op_call;
 struct cay_templates;
+struct cay_seats;
 
 struct cay_op_use { /* limits how many there may be at once */
         unsigned followers;
@@ -64,16 +69,21 @@ struct cay_op_world {
         const struct cay_clock *clock;
         const struct cay_config *config;
         struct cay_api_keys *keys;
-        struct cay_vault *vault; /* of secrets for sandboxes; NULL: there is none */
+        struct cay_vault *vault;       /* of secrets for sandboxes; NULL: there is none */
+        struct cay_machines *machines; /* users' own ones; NULL: no agent can connect */
         struct cay_logins *logins;
-        struct cay_budgets *budgets;      /* budget of memory for clients; NULL: not counted */
-        struct cay_templates *templates;  /* domain/ops/template_use.h; NULL: only host */
-        struct cay_engine *builder;       /* builds templates' images; NULL: none */
-        struct cay_engine *volume_keeper; /* keeps volumes of owners; NULL: none */
-        const char *url;                  /* this daemon's address for people: "http://127.0.0.1:8888" */
-        struct cay_op_use *use;           /* NULL: not counted */
+        struct cay_budgets *budgets;     /* budget of memory for clients; NULL: not counted */
+        struct cay_templates *templates; /* domain/ops/template_use.h; NULL: only host */
+        struct cay_engine *builder;      /* builds templates' images; NULL: none */
+        /* engines that keep volumes of owners, where they can (CAY_ENGINE_CAN_VOLUMES) */
+        struct cay_engine *volume_keepers[CAY_SERVICE_ENGINES_MAX];
+        unsigned volume_keeper_count;
+        struct cay_seats *seats; /* who uses which desktop (domain/desktop); NULL: not kept apart */
+        const char *url;         /* this daemon's address for people: "http://127.0.0.1:8888" */
+        struct cay_op_use *use;  /* NULL: not counted */
         uint64_t started_wall_ms;
-        const uint64_t *http_answers; /* by the first digit of the status: [2], [4]…; NULL: not counted */
+        struct cay_browsers *browsers; /* of sandboxes (domain/browser) */
+        const uint64_t *http_answers;  /* by the first digit of the status: [2], [4]…; NULL: not counted */
         /* Makes a bearer token; fills ret (CAY_OP_TOKEN_MAX bytes). */
         int (*make_token)(const struct cay_op_world *w, const char *owner, unsigned scopes,
                           uint64_t lifetime_ms, char *ret, uint64_t *ret_expires_s, struct cay_error *err);
@@ -91,7 +101,15 @@ struct cay_op_world {
         /* key: id of the API key that requests it; the credential is revoked with it; NULL: none */
         int (*make_link)(const struct cay_op_world *w, const char *owner, const char *label, const char *key,
                          uint64_t lifetime_ms, char *ret, uint64_t *ret_expires_s, struct cay_error *err);
-        void *ctx; /* of the four above */
+        /* Derives a token of a sandbox (domain/auth/sandbox_token.h); use: enum cay_sandbox_token_use. */
+        void (*sandbox_token)(const struct cay_op_world *w, int use, const char *sandbox, char *ret);
+        void *ctx; /* of the five above */
+        /* What is known of a machine that is connected; false: it is not. And: its connection and its sandboxes end. */
+        bool (*machine_facts)(void *agents, const char *owner, const char *name,
+                              struct cay_machine_facts *ret);
+        void (*machine_forget)(void *agents, const char *owner, const char *name);
+        void *agents;                     /* of the two above */
+        const struct cay_proof_pair *key; /* by which agents know this daemon; NULL: none */
 };
 
 #define CAY_OP_TOKEN_MAX 600
@@ -105,7 +123,8 @@ enum {
         CAY_OP_OPEN = 8,        /* no authentication needed */
         CAY_OP_LIVE_IN =
                 16, /* RAW_IN that acts on the body as it arrives: the sender is authorised again meanwhile */
-        CAY_OP_BYTES = 32, /* its stream is bytes, never events */
+        CAY_OP_BYTES = 32,  /* its stream is bytes, never events */
+        CAY_OP_INSIDE = 64, /* needs what runs in the sandbox `id`: one that sleeps is woken first */
 };
 
 struct cay_op {
@@ -179,6 +198,7 @@ enum cay_op_dialect { /* whose terms advice uses (domain/ops/advice.h) */
                       CAY_OP_CONTAINERS,
                       CAY_OP_SERVICE,
                       CAY_OP_MCP,
+                      CAY_OP_E2B,
                       CAY_OP_DIALECT_COUNT
 };
 
@@ -229,6 +249,9 @@ extern const unsigned cay_op_count;
 const struct cay_op *cay_op_find(const char *name); /* NULL: none */
 /* Whether this caller may use this op. CAY_DENIED says what is missing. */
 int cay_op_check_scope(const struct cay_op *op, const struct cay_caller *caller, struct cay_error *err);
+
+/* Runs the op, when the sandbox that it works in is awake (op_wake.c). What dialects call once the arguments are filled. */
+void cay_op_run(struct cay_op_call *c);
 
 /* For ops. */
 /* Whether a name can be given to an owner; only the kernel gives names of unix peers. */

@@ -8,7 +8,7 @@
 #include "domain/ops/result_rows.h"
 
 struct args {
-        const char *owner, *scope, *label, *key;
+        const char *owner, *scope, *label, *key, *form;
         uint64_t lifetime_ms;
 };
 
@@ -109,6 +109,8 @@ static const struct cay_field key_fields[] = {
         OWNER_FIELD,
         SCOPE_FIELD,
         { "label", CAY_FIELD_TEXT, offsetof(struct args, label), 0, "what it is for", .max = 128 },
+        { "form", CAY_FIELD_TEXT, offsetof(struct args, form), 0,
+          "cay (default), or e2b: the shape that clients of E2B ask for", .max = 15 },
         {},
 };
 
@@ -116,7 +118,7 @@ struct storing {
         struct cay_store_commit commit;
         struct cay_op_call *call;
         char id[CAY_API_KEY_ID_LEN + 1];
-        char text[CAY_API_KEY_LEN + 1]; /* "" when it is revoked */
+        char text[CAY_API_KEY_MAX + 1]; /* "" when it is revoked */
 };
 
 static uint64_t wall_ms(const struct cay_op_call *c)
@@ -196,7 +198,13 @@ static void run_key_make(struct cay_op_call *c)
         struct cay_error err = { 0 };
         struct storing *s;
         unsigned scopes;
+        int form = cay_api_key_form_find(a->form ? a->form : "cay");
 
+        if (form < 0) {
+                cay_fail(&err, CAY_INVALID, "form: must be cay or e2b");
+                cay_op_fail(c, &err, "form");
+                return;
+        }
         if (cay_op_check_owner(a->owner, &err) < 0 || find_scopes(a->scope, &scopes, &err) < 0) {
                 cay_op_fail(c, &err, NULL);
                 return;
@@ -207,8 +215,8 @@ static void run_key_make(struct cay_op_call *c)
                 return;
         }
         s->call = c;
-        if (cay_api_keys_make(c->world->keys, a->owner, scopes, a->label ? a->label : "", wall_ms(c), s->text,
-                              &record, &err) < 0) {
+        if (cay_api_keys_make(c->world->keys, (enum cay_api_key_form)form, a->owner, scopes,
+                              a->label ? a->label : "", wall_ms(c), s->text, &record, &err) < 0) {
                 free(s);
                 cay_op_fail(c, &err, NULL);
                 return;
@@ -228,6 +236,7 @@ const struct cay_op cay_op_key_make = {
         .fields = key_fields,
         .args_size = sizeof(struct args),
         .result = &result_key_made,
+        .verb = CAY_OP_VERB("key make", "owner"),
         .status = CAY_OP_CREATED,
         .run = run_key_make,
 };
@@ -260,6 +269,10 @@ const struct cay_op cay_op_key_list = {
         .doc = "Lists API keys: what they are for, never the keys themselves",
         .scope = CAY_SCOPE_ADMIN,
         .result = &result_keys,
+        .verb = CAY_OP_VERB("key", "",
+                            .shows =
+                                    "keys: KEY=key_id OWNER=owner SCOPE=scope LABEL=label CREATED=created_at "
+                                    "USED=used_at REVOKED=revoked_at"),
         .run = run_key_list,
 };
 
@@ -299,5 +312,6 @@ const struct cay_op cay_op_key_revoke = {
         .fields = revoke_fields,
         .args_size = sizeof(struct args),
         .result = &result_key,
+        .verb = CAY_OP_VERB("key rm", "key"),
         .run = run_key_revoke,
 };

@@ -587,7 +587,7 @@ const struct cay_op cay_op_context_run = {
                "expression "
                "is a result",
         .scope = CAY_SCOPE_EXEC,
-        .flags = CAY_OP_STREAM,
+        .flags = CAY_OP_STREAM | CAY_OP_INSIDE,
         .fields = run_fields,
         .args_size = sizeof(struct run_args),
         .result = &result_context_run,

@@ -261,8 +261,6 @@ static void on_started(struct cay_job *job)
                 if (cay_service_exec_watch(c->world->service, &viewer, s->sandbox, s->exec.id, 0, false,
                                            &s->watcher, &err) < 0)
                         fail(s, &err);
-                else
-                        feed(s, &viewer);
         }
 }
 
@@ -341,6 +339,7 @@ static void run_exec_run(struct cay_op_call *c)
                 .cols = (unsigned)a->cols,
                 .term = a->term,
                 .background = a->background,
+                .waits = is_waiting(c) && !a->has_stdin,
                 .timeout_ms = a->timeout_ms,
                 .cpu_time_ms = a->cpu_time_ms,
                 .output_bytes = a->output_bytes,
@@ -381,6 +380,8 @@ static void run_exec_run(struct cay_op_call *c)
         }
         cay_job_init(&s->exec.job, on_started);
         cay_service_exec(c->world->service, &viewer, s->sandbox, &what, &s->exec);
+        if (is_waiting(c)) /* it starts when it has its input, or with it */
+                feed(s, &viewer);
 }
 
 const struct cay_op cay_op_exec_run = {
@@ -388,7 +389,7 @@ const struct cay_op cay_op_exec_run = {
         .route = "POST /api/sandboxes/{id}/execute",
         .doc = "Runs a command: waits for its end, streams its output, or runs it in the background",
         .scope = CAY_SCOPE_EXEC,
-        .flags = CAY_OP_STREAM,
+        .flags = CAY_OP_STREAM | CAY_OP_INSIDE,
         .fields = fields,
         .args_size = sizeof(struct cay_exec_args),
         .result = &cay_result_exec_output,

@@ -189,7 +189,7 @@ const struct cay_op cay_op_file_watch = {
                "attributes, removed, moved, "
                "overflow (look again), unwatched, gone, ended",
         .scope = CAY_SCOPE_READ,
-        .flags = CAY_OP_STREAM,
+        .flags = CAY_OP_STREAM | CAY_OP_INSIDE,
         .fields = fields,
         .args_size = sizeof(struct args),
         .run = run_file_watch,

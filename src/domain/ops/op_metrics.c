@@ -171,7 +171,8 @@ RESULT(result_metric_recent, "LastHour", NUMBER("count"), NUMBER("p50_us"), NUMB
        NUMBER("max_us"), LIST("minutes", result_metric_minute));
 RESULT(result_metric_hour, NULL, OBJECT("create", result_metric_recent),
        OBJECT("exec_start", result_metric_recent), OBJECT("exec_run", result_metric_recent));
-RESULT(result_metric_pool, NULL, NUMBER("ready"));
+RESULT(result_metric_pool, NULL, NUMBER("ready"), NUMBER("making"), NUMBER("wanted"), NUMBER("most"),
+       NUMBER("claimed"), NUMBER("missed"), NUMBER("failed"), NUMBER("dropped"));
 RESULT(result_metric_daemon, NULL, BOOL("engine_up"), NUMBER("adoptions"), NUMBER("relinks"),
        NUMBER("network_allowed"), NUMBER("network_refused"), NUMBER("network_failed"),
        NUMBER("network_up_bytes"), NUMBER("network_down_bytes"), NUMBER("store_bytes"),

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "domain/ops/member_use.h"
 #include "domain/ops/network_follow.h"
 #include "domain/ops/network_use.h"
 #include "domain/ops/network_view.h"
@@ -114,6 +115,15 @@ static void put_own_rules(struct cay_json *j, const char *key, const char *polic
         cay_json_end_array(j);
 }
 
+static void put_member(struct cay_json *j, const char *policy)
+{
+        struct cay_policy_member m;
+
+        cay_op_member_read(policy, &m);
+        cay_op_key_text(j, "private_network", m.network[0] ? m.network : NULL);
+        cay_op_key_text(j, "private_name", m.host[0] ? m.host : NULL);
+}
+
 static void put_stats(struct cay_json *j, const struct cay_network_stats *f)
 {
         cay_op_key_u64(j, "up_bytes", f->up_bytes);
@@ -141,6 +151,7 @@ static void on_got(struct cay_job *job)
                 cay_op_key_text(&o.j, "network", cay_network_word(view.network));
                 put_own_rules(&o.j, "allow", view.policy);
                 put_own_rules(&o.j, "deny", view.policy);
+                put_member(&o.j, view.policy);
                 put_stats(&o.j, &s->service.stats);
                 cay_op_result_answer(&o, s->call, CAY_OP_OK);
         }
@@ -220,8 +231,9 @@ static void run_log(struct cay_op_call *c)
 }
 
 SHARED_RESULT(cay_result_network, "Network", TEXT("network"), TEXTS("allow"), TEXTS("deny"),
-              NUMBER("up_bytes"), NUMBER("down_bytes"), NUMBER("connections"), NUMBER("connections_all"),
-              NUMBER("refused"), NUMBER("queries"), NUMBER("queries_refused"));
+              MAYBE("private_network", TEXT), MAYBE("private_name", TEXT), NUMBER("up_bytes"),
+              NUMBER("down_bytes"), NUMBER("connections"), NUMBER("connections_all"), NUMBER("refused"),
+              NUMBER("queries"), NUMBER("queries_refused"));
 RESULT(result_entry, "NetworkEntry", NUMBER("number"), TIME("at"), TEXT("kind"), TEXT("verdict"),
        MAYBE("name", TEXT), MAYBE("address", TEXT), NUMBER("port"), MAYBE("rule", TEXT), MAYBE("why", TEXT),
        NUMBER("connection"), NUMBER("up_bytes"), NUMBER("down_bytes"), NUMBER("duration_ms"));
@@ -235,7 +247,8 @@ const struct cay_op cay_op_network_get = {
         .fields = get_fields,
         .args_size = sizeof(struct network_args),
         .result = &cay_result_network,
-        .tool = CAY_TOOL("Show a network", "What a sandbox may reach, and how much went over it."),
+        .tool = CAY_TOOL("Show a network", "What a sandbox may reach, and how much went over it.",
+                         .group = "network"),
         .verb = CAY_OP_VERB("network", "id",
                             "Shows the network of a sandbox: its rules, and what went over it.\n"
                             "`cay network log ID` lists what it looked up and connected to,\n"
@@ -254,7 +267,8 @@ const struct cay_op cay_op_network_log = {
         .args_size = sizeof(struct network_args),
         .result = &result_log,
         .tool = CAY_TOOL("Network log", "What a sandbox looked up and connected to; why it was refused.",
-                         .params = CAY_TOOL_PARAMS({ "from", "from", NULL }, { "limit", "limit", NULL })),
+                         .params = CAY_TOOL_PARAMS({ "from", "from", NULL }, { "limit", "limit", NULL }),
+                         .group = "network"),
         .verb = CAY_OP_VERB(
                 "network log", "id",
                 "Lists what a running sandbox looked up and connected to, and what was refused; the\n"

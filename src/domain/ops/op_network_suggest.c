@@ -39,7 +39,8 @@ static void make_rule(const struct cay_network_entry *e, char *ret, size_t size)
         if (e->port == 0)
                 snprintf(ret, size, "%s", host);
         else
-                snprintf(ret, size, "%s%s%s:%u", is_v6 ? "[" : "", host, is_v6 ? "]" : "", e->port);
+                snprintf(ret, size, "%s%s%s:%u%s", is_v6 ? "[" : "", host, is_v6 ? "]" : "", e->port,
+                         strcmp(e->kind, "udp") == 0 ? "/udp" : "");
 }
 
 static void note(struct suggest *s, const struct cay_network_entry *e)
@@ -51,6 +52,8 @@ static void note(struct suggest *s, const struct cay_network_entry *e)
         struct cay_policy check;
 
         if (e->port == 0 && !is_refused) /* a look-up: the connection follows, or there was none */
+                return;
+        if (strncmp(e->rule, "private network ", strlen("private network ")) == 0) /* needs no rule */
                 return;
         make_rule(e, rule, sizeof(rule));
         cay_policy_init(&check, CAY_POLICY_LIST);

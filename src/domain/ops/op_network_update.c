@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "domain/ops/limit_fields.h"
+#include "domain/ops/member_use.h"
 #include "domain/ops/network_use.h"
 #include "domain/ops/network_view.h"
 #include "domain/ops/op.h"
@@ -28,6 +29,7 @@ struct args {
         const char *id, *network;
         struct cay_field_texts allow, deny, add_allow, remove_allow, add_deny, remove_deny;
         bool has_allow, has_deny;
+        struct cay_member_wish member;
         struct limits limits;
 };
 
@@ -67,7 +69,7 @@ static const struct cay_field limit_fields[] = {
 static const struct cay_field fields[] = {
         { "id", CAY_FIELD_TEXT, offsetof(struct args, id), 0, "the sandbox", .min = 1, .max = CAY_NAME_MAX },
         { "network", CAY_FIELD_TEXT, offsetof(struct args, network), 0,
-          "none, list, bridge or learn; default: list with allow, else as it is", .max = 63 },
+          "none, list, bridge, learn or private; default: list with allow, else as it is", .max = 63 },
         RULES(allow, "what it may reach, instead of its rules so far",
               .given = CAY_FIELD_GIVEN(struct args, has_allow)),
         RULES(deny, "what it may not reach, instead of its rules so far",
@@ -76,6 +78,11 @@ static const struct cay_field fields[] = {
         RULES(remove_allow, "rules to take out of allow", .min = 0),
         RULES(add_deny, "rules to add to deny", .min = 0),
         RULES(remove_deny, "rules to take out of deny", .min = 0),
+        { "private_network", CAY_FIELD_TEXT, offsetof(struct args, member.network), 0,
+          "the private network that it is in from now on; \"\": none", .max = 63,
+          .given = CAY_FIELD_GIVEN(struct args, member.has_network) },
+        { "private_name", CAY_FIELD_TEXT, offsetof(struct args, member.host), 0,
+          "its name in the private network", .max = 63 },
         { "limits", CAY_FIELD_OBJECT, offsetof(struct args, limits), 0, "limits of its network",
           .fields = limit_fields },
         {},
@@ -85,6 +92,8 @@ struct update {
         struct cay_service_call service;
         struct cay_op_call *call;
         struct cay_network_rules allow, deny;
+        struct cay_policy_member before; /* the private network that it is in */
+        struct cay_member_wish member;   /* as it is to be */
         struct cay_buf policy;
 };
 
@@ -94,10 +103,38 @@ static void update_free(struct update *u)
         free(u);
 }
 
+static bool lacks_way_out(const struct cay_sandbox_view *view)
+{
+        return view->network == CAY_NETWORK_NONE || view->network == CAY_NETWORK_PRIVATE;
+}
+
+/* The private network as it is to be, and what that means for the word: the one it has stays, unless it is left or nothing is to be reached. */
+static void merge_member(struct update *u, const struct args *a, const struct cay_sandbox_view *view,
+                         struct cay_network_wish *ret)
+{
+        bool is_to_end = a->network && strcmp(a->network, "none") == 0;
+
+        cay_op_member_read(view->policy, &u->before);
+        u->member = a->member;
+        if (!a->member.has_network && !is_to_end) {
+                u->member.network = u->before.network;
+                if (!a->member.host)
+                        u->member.host = u->before.host;
+        }
+        ret->is_member = u->member.network && u->member.network[0];
+        if (ret->network)
+                return;
+        ret->network = !lacks_way_out(view) ? cay_network_word(view->network)
+                       : ret->is_member     ? "private"
+                                            : "none";
+}
+
 /* Its rules as they are to be. */
 static int merge(struct update *u, const struct args *a, const struct cay_sandbox_view *view,
                  struct cay_network_wish *ret, struct cay_error *err)
 {
+        bool has_rules;
+
         cay_op_network_own_rules(a->has_allow ? NULL : view->policy, "allow", &u->allow);
         cay_op_network_own_rules(a->has_deny ? NULL : view->policy, "deny", &u->deny);
         if (cay_op_network_add_rules(&u->allow, "allow", &a->allow, err) < 0 ||
@@ -108,15 +145,14 @@ static int merge(struct update *u, const struct args *a, const struct cay_sandbo
             cay_op_network_add_rules(&u->deny, "add_deny", &a->add_deny, err) < 0)
                 return -1;
         ret->network = a->network;
-        if (!ret->network &&
-            (a->allow.count > 0 || (view->network == CAY_NETWORK_NONE && a->add_allow.count > 0)))
+        if (!ret->network && (a->allow.count > 0 || (lacks_way_out(view) && a->add_allow.count > 0)))
                 ret->network = "list";
-        if (!ret->network)
-                ret->network = cay_network_word(view->network);
-        /* Without a network it has no rules either, unless the request itself says some, which is a mistake. */
-        if (strcmp(ret->network, "none") == 0 && a->allow.count + a->add_allow.count == 0)
+        merge_member(u, a, view, ret);
+        /* Without a way out it has no rules either, unless the request itself says some, which is a mistake. */
+        has_rules = strcmp(ret->network, "none") != 0 && strcmp(ret->network, "private") != 0;
+        if (!has_rules && a->allow.count + a->add_allow.count == 0)
                 u->allow.count = 0;
-        if (strcmp(ret->network, "none") == 0 && a->deny.count + a->add_deny.count == 0)
+        if (!has_rules && a->deny.count + a->add_deny.count == 0)
                 u->deny.count = 0;
         ret->allow = (struct cay_field_texts){ u->allow.items, u->allow.count, NULL };
         ret->deny = (struct cay_field_texts){ u->deny.items, u->deny.count, NULL };
@@ -134,6 +170,24 @@ static const struct cay_template *bound(const struct cay_op_call *c, const char 
         return cay_template_find(set, name);
 }
 
+/* What it had it keeps; another private network, or another name in one, takes what the first took. */
+static int put_member(struct update *u, const struct cay_sandbox_view *view, const struct cay_template *t,
+                      bool is_admin, struct cay_error *err)
+{
+        const struct cay_member_wish *m = &u->member;
+        const struct cay_member_place place = { .owner = view->owner, .id = view->id, .name = view->name };
+        bool is_new = m->network && m->network[0] &&
+                      (strcmp(m->network, u->before.network) != 0 ||
+                       (m->host && strcmp(m->host, u->before.host) != 0));
+
+        if (is_new && !t && !is_admin)
+                return cay_fail(err, CAY_DENIED,
+                                "private_network: is for templates that say so, and for administrators");
+        if (is_new && cay_op_member_allow(t, err) < 0)
+                return -1;
+        return cay_op_member_put(u->call->world->service, &place, m, &u->policy, err);
+}
+
 static int make_policy(struct update *u, const struct cay_sandbox_view *view,
                        const struct cay_network_wish *wish, const struct cay_template *t, bool is_admin,
                        struct cay_network_change *change, struct cay_error *err)
@@ -144,12 +198,10 @@ static int make_policy(struct update *u, const struct cay_sandbox_view *view,
         if (cay_op_network_word(NULL, wish, &word, err) < 0)
                 return -1;
         if (change->network == CAY_NETWORK_NONE)
-                return 0;
+                return put_member(u, view, t, is_admin, err);
         if (view->policy &&
-            cay_op_network_narrow(view->policy, is_admin, change->network, wish, &u->policy, &why) == 0) {
-                change->policy = cay_buf_data(&u->policy);
-                return 0;
-        }
+            cay_op_network_narrow(view->policy, is_admin, change->network, wish, &u->policy, &why) == 0)
+                return put_member(u, view, t, is_admin, err);
         if (view->policy && (is_admin || why.code != CAY_DENIED)) {
                 *err = why;
                 return -1;
@@ -161,8 +213,7 @@ static int make_policy(struct update *u, const struct cay_sandbox_view *view,
         if (cay_op_network_word(t, wish, &word, err) < 0 ||
             cay_op_network_policy(t, change->network, wish, &u->policy, err) < 0)
                 return -1;
-        change->policy = cay_buf_data(&u->policy);
-        return 0;
+        return put_member(u, view, t, is_admin, err);
 }
 
 static int set_limits(const struct limits *asked, const struct cay_template *t, struct cay_limits *l,
@@ -199,15 +250,16 @@ static int prepare(struct update *u, const struct cay_sandbox_view *view, struct
         network = cay_network_find(wish.network);
         if (network < 0)
                 return cay_fail(err, CAY_UNSUPPORTED,
-                                "network: '%.40s' is not there; none, list, bridge and learn are",
+                                "network: '%.40s' is not there; none, list, bridge, learn and private are",
                                 wish.network);
         *change =
                 (struct cay_network_change){ .network = (enum cay_network)network, .limits = *view->limits };
         cay_buf_init(&u->policy, POLICY_MAX);
-        return make_policy(u, view, &wish, t, is_admin, change, err) < 0 ||
-                               set_limits(&a->limits, t, &change->limits, err) < 0
-                       ? -1
-                       : 0;
+        if (make_policy(u, view, &wish, t, is_admin, change, err) < 0 ||
+            set_limits(&a->limits, t, &change->limits, err) < 0)
+                return -1;
+        change->policy = change->network != CAY_NETWORK_NONE ? cay_buf_data(&u->policy) : NULL;
+        return 0;
 }
 
 static void on_updated(struct cay_job *job)
@@ -266,12 +318,13 @@ const struct cay_op cay_op_network_update = {
                 "Allows or takes back hosts, as far as its template allows (pypi.org, preset:python).",
                 .params = CAY_TOOL_PARAMS({ "add_allow", "add_allow", "Rules to add." },
                                           { "remove_allow", "remove_allow", "Rules to take out." }),
-                .picks = "network allow deny"),
+                .picks = "network allow deny", .group = "network"),
         .verb = CAY_OP_VERB(
                 "network set", "id",
                 "Changes what a sandbox may reach. --allow and --deny replace its rules; --add-allow,\n"
-                "--remove-allow, --add-deny and --remove-deny change single ones. Connections that\n"
-                "are not allowed any more end.",
+                "--remove-allow, --add-deny and --remove-deny change single ones. --private-network\n"
+                "NAME joins a private network, --private-network \"\" leaves it. Connections that are\n"
+                "not allowed any more end.",
                 CAY_OP_NETWORK_COLUMNS, "limits"),
         .run = run,
 };

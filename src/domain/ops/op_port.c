@@ -106,6 +106,7 @@ const struct cay_op cay_op_port_list = {
                "/api/sandboxes/{id}/ports/{port}/. The lowest 1,024 are listed; count says how many there "
                "are, more that some are left out",
         .scope = CAY_SCOPE_READ,
+        .flags = CAY_OP_INSIDE,
         .fields = fields,
         .args_size = sizeof(struct args),
         .result = &result_ports,

@@ -4,8 +4,9 @@
  *
  * Theory of operation. This op calls others: sandbox_create, file_write, then exec_run, each with its own
  * arguments and responder (`make`, `exec`). They define templates, limits, confirmations and commands; only
- * the order is here. exec_run's output goes to the client unchanged, but the answer waits until the sandbox
- * is gone, so that nothing is left when the client has its answer.
+ * the order is here. exec_run's output goes to the client unchanged. The answer waits until it is stored that
+ * the sandbox is gone, not until the last of its mounts is: no caller waits for that, and what fails there
+ * becomes a sandbox in error, with an event.
  *
  * A sandbox that is not kept has a lifetime that ends soon after its command's, so a front that dies in the
  * middle leaves nothing forever. If the client goes away, the run ends and the sandbox is destroyed, kept or
@@ -165,6 +166,7 @@ static void finish(struct shot *s, enum word word)
                 say(s);
                 return;
         }
+        s->unmake.early = true;
         cay_job_init(&s->unmake.job, on_unmade);
         cay_service_destroy(s->call->world->service, &viewer, s->sandbox, &s->unmake);
 }
@@ -312,7 +314,7 @@ static void start_exec(struct shot *s)
         memcpy(s->exec.request_id, c->request_id, sizeof(s->exec.request_id));
         s->exec_args.id = s->sandbox;
         s->phase = RUNS;
-        s->exec.op->run(&s->exec);
+        cay_op_run(&s->exec);
 }
 
 static void on_files(struct cay_put_files *files, const struct cay_error *err)
@@ -526,6 +528,7 @@ static void fill_times(struct shot *s)
         s->exec_args.timeout_ms = cay_op_bound_time(s->call, find_timeout(s));
         if (s->keep)
                 return;
+        s->create_args.brief = true;
         s->create_args.has_timeout = true;
         s->create_args.timeout_ms = s->exec_args.timeout_ms + SLACK_MS;
 }

@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "domain/auth/machines.h"
 #include "domain/settings/config.h"
 #include "foundation/base/str.h"
 #include "domain/ops/create_args.h"
 #include "domain/ops/network_use.h"
 #include "domain/ops/secret_use.h"
+#include "domain/ops/snapshot_use.h"
 #include "domain/ops/template_use.h"
 #include "domain/ops/view.h"
 #include "domain/ops/most_time.h"
@@ -32,7 +34,10 @@ static const struct cay_field fields[] = {
         { "project_name", CAY_FIELD_TEXT, offsetof(struct cay_create_args, project_name), 0,
           "stored as the label project_name", .max = 256 },
         { "template", CAY_FIELD_TEXT, offsetof(struct cay_create_args, template_name), 0,
-          "template; default: host", .max = 63 },
+          "template, or name of a snapshot; default: host", .max = 63 },
+        { "snapshot", CAY_FIELD_TEXT, offsetof(struct cay_create_args, snapshot), 0,
+          "id or name of a snapshot whose files it gets; its template, disk and variables are the default",
+          .min = 1, .max = 63 },
         { "timeout", CAY_FIELD_DURATION, offsetof(struct cay_create_args, timeout_ms), 0,
           "time to live (\"90s\", \"2h\", seconds); 0: until destroyed",
           .given = CAY_FIELD_GIVEN(struct cay_create_args, has_timeout) },
@@ -54,13 +59,14 @@ struct create {
         struct cay_waiter waiter; /* while too many of its template are alive */
         struct cay_store_commit spend;
         struct cay_confirmation confirmation;
+        struct cay_snapshot_use snapshot;
         struct cay_op_call *call;
 };
 
 /* A default that the engine cannot enforce would refuse every plain request. */
 void cay_op_fill_limits(struct cay_limits *l, const struct cay_config *config, unsigned held)
 {
-        bool has_disk = held & CAY_LIMIT_BIT(disk_bytes);
+        bool has_disk = held & CAY_LIMIT_BIT(disk_bytes), has_rates = held & CAY_LIMIT_BIT(network_up);
         const struct {
                 uint64_t *at, value;
         } defaults[] = {
@@ -70,6 +76,9 @@ void cay_op_fill_limits(struct cay_limits *l, const struct cay_config *config, u
                 { &l->disk_bytes, has_disk ? config->default_disk : 0 },
                 { &l->inodes, has_disk ? config->default_inodes : 0 },
                 { &l->files, DEFAULT_FILES },
+                { &l->network_up, has_rates ? config->default_network_up : 0 },
+                { &l->network_down, has_rates ? config->default_network_down : 0 },
+                { &l->network_total, has_rates ? config->default_network_total : 0 },
         };
 
         for (unsigned i = 0; i < CAY_COUNT(defaults); i++)
@@ -156,6 +165,33 @@ static int fill_mode(const char *text, enum cay_workspace_mode *ret, struct cay_
 
 #define DISK_MASK (CAY_LIMIT_BIT(disk_bytes) | CAY_LIMIT_BIT(inodes))
 
+/* The remote engine needs a machine of the caller's; an owner with one need not name it. */
+static int fill_machine(const struct cay_op_call *c, const struct cay_engine_view *engine,
+                        const char **machine, struct cay_error *err)
+{
+        const struct cay_machine *only;
+
+        if (strcmp(engine->name, "remote") != 0)
+                return *machine ? cay_fail(err, CAY_INVALID,
+                                           "machine: only the engine remote has machines; leave engine out")
+                                : 0;
+        if (!c->world->machines)
+                return cay_fail(err, CAY_UNAVAILABLE,
+                                "this daemon takes no agents of machines: its log says why");
+        if (*machine)
+                return cay_machines_find(c->world->machines, c->caller.owner, *machine)
+                               ? 0
+                               : cay_fail(err, CAY_NOT_FOUND,
+                                          "machine: there is no '%.63s'; `cay remote` lists yours", *machine);
+        only = cay_machines_only(c->world->machines, c->caller.owner);
+        if (!only)
+                return cay_fail(
+                        err, CAY_INVALID,
+                        "machine: name the one to use; `cay remote` lists yours, `cay remote add` adds one");
+        *machine = only->name; /* until the sandbox has its copy */
+        return 0;
+}
+
 /*
  * A template's disk limits apply to engines that support them; requested ones must be enforced. An engine
  * without isolation enforces defaults as far as it can, and the rest is reported (`skipped`).
@@ -171,7 +207,9 @@ static unsigned limits_to_skip(const struct cay_limits *asked, const struct cay_
 
 static struct cay_network_wish wish_of(const struct cay_create_args *a)
 {
-        return (struct cay_network_wish){ .network = a->network, .allow = a->allow, .deny = a->deny };
+        return (struct cay_network_wish){
+                .network = a->network, .allow = a->allow, .deny = a->deny, .is_member = a->member.network
+        };
 }
 
 /* If only some engines support a requested feature, `auto` means the first of those. */
@@ -181,7 +219,7 @@ static bool choose_able(struct cay_op_call *c, const struct cay_template *t, str
         const struct cay_network_wish wish = wish_of(a);
         const char *network = a->network ? a->network : a->allow.count > 0 ? "list" : t ? t->network : "none";
         const char *init = a->init ? a->init : t ? t->init : "cay";
-        bool has_way_out = strcmp(network, "none") != 0;
+        bool has_way_out = strcmp(network, "none") != 0 || wish.is_member;
         unsigned wanted = (cay_op_network_has_rules(t, &wish) ? CAY_ENGINE_CAN_EGRESS : 0) |
                           (has_way_out && a->ports.count > 0 ? CAY_ENGINE_CAN_PORTS : 0) |
                           (a->volumes.count > 0 ? CAY_ENGINE_CAN_VOLUMES : 0) |
@@ -199,18 +237,20 @@ static int choose_engine(struct cay_op_call *c, const struct cay_template *t, st
                          struct cay_error *err)
 {
         const struct cay_create_args *a = c->args;
+        bool is_open = !a->engine || strcmp(a->engine, "auto") == 0;
+        const char *asked = is_open && a->options.machine ? "remote" : a->engine;
         const char *name = NULL;
         struct cay_engine_view named;
 
         /* An unknown name is the request's error, whatever the template says. */
-        if (a->engine && cay_service_engine_choose(c->world->service, a->engine, &named, err) < 0)
+        if (asked && cay_service_engine_choose(c->world->service, asked, &named, err) < 0)
                 return -1;
-        if (a->engine && strcmp(a->engine, "auto") == 0 && !named.isolates)
+        if (asked && strcmp(asked, "auto") == 0 && !named.isolates)
                 return cay_fail(err, CAY_CONFLICT,
                                 "engine: auto selects only engines with isolation, and this daemon has only "
                                 "%s; leave engine out, or name it",
                                 named.name);
-        if (cay_op_template_engine(t, a->engine, &name, err) < 0)
+        if (cay_op_template_engine(t, asked, &name, err) < 0)
                 return -1;
         if (strcmp(name, "auto") == 0 && choose_able(c, t, ret))
                 return 0;
@@ -223,7 +263,7 @@ static int choose_engine(struct cay_op_call *c, const struct cay_template *t, st
  */
 static bool is_unbound(const struct cay_create_args *a)
 {
-        return !a->template_name && (a->network || a->allow.count > 0);
+        return !a->template_name && (a->network || a->allow.count > 0 || a->member.network);
 }
 
 /* A network needs permission: from the template, or from an administrator. */
@@ -231,22 +271,27 @@ static int fill_network(const struct cay_op_call *c, const struct cay_template *
                         const struct cay_engine_view *engine, struct cay_sandbox_new *what,
                         struct cay_buf *policy, struct cay_error *err)
 {
-        const struct cay_network_wish wish = wish_of(c->args);
-        bool is_admin = cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN);
+        const struct cay_create_args *a = c->args;
+        const struct cay_network_wish wish = wish_of(a);
+        const struct cay_member_place place = { .owner = what->owner, .name = what->name };
+        /* The operator's setting is a permission, too. */
+        bool is_given = c->dialect == CAY_OP_E2B && strcmp(c->world->config->e2b_network, "bridge") == 0;
+        bool is_admin = cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN) || is_given;
         const char *network = NULL;
         int found;
 
-        if (is_admin && is_unbound(c->args))
+        if (is_given || (is_admin && is_unbound(a)))
                 t = NULL;
         if (cay_op_network_word(t, &wish, &network, err) < 0)
                 return -1;
         found = cay_network_find(network);
         if (found < 0)
                 return cay_fail(err, CAY_UNSUPPORTED,
-                                "network: '%.40s' is not there; none, list, bridge and learn are", network);
+                                "network: '%.40s' is not there; none, list, bridge, learn and private are",
+                                network);
         what->network = (enum cay_network)found;
         if (found == CAY_NETWORK_NONE)
-                return 0;
+                return cay_op_member_put(c->world->service, &place, &a->member, policy, err);
         if (!t && !is_admin)
                 return cay_fail(err, CAY_DENIED,
                                 "network: '%s' needs a template that allows it (network_mode), or an "
@@ -258,7 +303,9 @@ static int fill_network(const struct cay_op_call *c, const struct cay_template *
                                                      ? CAY_ENGINE_CAN_EGRESS
                                                      : CAY_ENGINE_CAN_NETWORK_BRIDGE,
                                              err);
-        if (cay_op_network_policy(t, what->network, &wish, policy, err) < 0)
+        if (cay_op_network_policy(t, what->network, &wish, policy, err) < 0 ||
+            (wish.is_member && cay_op_member_allow(t, err) < 0) ||
+            cay_op_member_put(c->world->service, &place, &a->member, policy, err) < 0)
                 return -1;
         what->policy = cay_buf_data(policy);
         return 0;
@@ -342,6 +389,14 @@ static void on_made(struct cay_job *job)
         cay_op_result_answer(&o, c, CAY_OP_CREATED);
 }
 
+/* What the request names; NULL: nothing. */
+static const char *named_template(const struct create *s)
+{
+        const struct cay_create_args *a = s->call->args;
+
+        return s->snapshot.id[0] ? s->snapshot.template_name : a->template_name;
+}
+
 static void fail(struct create *s, const struct cay_error *err, const char *field)
 {
         struct cay_op_call *c = s->call;
@@ -350,26 +405,38 @@ static void fail(struct create *s, const struct cay_error *err, const char *fiel
         cay_op_fail(c, err, field);
 }
 
+static int check_on_timeout(const char *word, struct cay_error *err)
+{
+        if (!word || strcmp(word, "destroy") == 0 || strcmp(word, "pause") == 0 || strcmp(word, "stop") == 0)
+                return 0;
+        return cay_fail(err, CAY_INVALID, "on_timeout: must be destroy, pause or stop");
+}
+
 /* It was admitted: reads everything from the arguments now; the service copies it. */
 static void make(struct create *s, const struct cay_template *t)
 {
         struct cay_op_call *c = s->call;
         const struct cay_create_args *a = c->args;
         const struct cay_config *config = c->world->config;
-        struct cay_field_pair labels[CAY_SERVICE_PAIRS_MAX], env[CAY_SERVICE_PAIRS_MAX];
+        struct cay_field_pair labels[CAY_SERVICE_PAIRS_MAX], env[CAY_SERVICE_PAIRS_MAX],
+                own[CAY_SERVICE_PAIRS_MAX];
+        struct cay_field_map own_env;
         cay_auto_buf struct cay_buf policy = { 0 };
         cay_auto(cay_secret_use_done) struct cay_secret_use secrets = { 0 };
         struct cay_engine_view engine;
         struct cay_error err = { 0 };
         struct cay_sandbox_new what = {
                 .owner = c->caller.owner,
+                .by = c->caller.id,
                 .name = a->name,
-                .template_name = a->template_name ? a->template_name : cay_op_unnamed_template(c),
+                .template_name = named_template(s) ? named_template(s) : cay_op_unnamed_template(c),
                 .metadata = a->metadata,
                 .limits = a->limits,
                 .ports = a->ports,
                 .volumes = a->volumes,
                 .options = a->options,
+                .brief = a->brief,
+                .pool = (unsigned)(t && t->pool ? t->pool : config->pool),
                 .timeout_ms = a->has_timeout    ? a->timeout_ms
                               : t && t->life_ms ? t->life_ms
                                                 : config->default_timeout,
@@ -385,8 +452,20 @@ static void make(struct create *s, const struct cay_template *t)
                 return;
         }
         what.engine = engine.name;
+        if (check_on_timeout(a->options.on_timeout, &err) < 0) {
+                fail(s, &err, "on_timeout");
+                return;
+        }
+        if (cay_op_snapshot_fill(c, &s->snapshot, &what, &err) < 0) {
+                fail(s, &err, "snapshot");
+                return;
+        }
         if (t)
                 cay_sandbox_options_fill(&what.options, &t->options);
+        if (fill_machine(c, &engine, &what.options.machine, &err) < 0) {
+                fail(s, &err, "machine");
+                return;
+        }
         what.may_skip = limits_to_skip(&a->limits, &engine);
         if (cay_op_network_limits(is_unbound(a) && cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN) ? NULL
                                                                                                     : t,
@@ -401,7 +480,8 @@ static void make(struct create *s, const struct cay_template *t)
         if (fill_network(c, t, &engine, &what, &policy, &err) < 0 ||
             fill_init(c, t, &engine, &what.options.no_init, &err) < 0 ||
             cay_op_fit_inodes(&what.limits, a->limits.inodes == 0, &err) < 0 ||
-            cay_op_template_env(t, &a->env, env, &what.env, &err) < 0 ||
+            cay_op_snapshot_env(c, &s->snapshot, &a->env, own, &own_env, &err) < 0 ||
+            cay_op_template_env(t, &own_env, env, &what.env, &err) < 0 ||
             cay_op_use_secrets(c, &a->secrets, what.policy, env, &what.env, &secrets, &err) < 0 ||
             fill_skip(&a->may_skip, &what.may_skip, &err) < 0 || find_workspace(c, a, &what, &err) < 0) {
                 fail(s, &err, NULL); /* the text begins with the field */
@@ -420,7 +500,8 @@ static void let_in(struct cay_waiter *w)
 
         s->call->on_gone = NULL;
         s->call->works_for_listener = false;
-        if (cay_op_find_template(s->call, w->template_name[0] ? w->template_name : NULL, &t, &err) < 0)
+        if (cay_op_find_template(s->call, w->template_name[0] ? w->template_name : named_template(s), &t,
+                                 &err) < 0)
                 fail(s, &err, "template");
         else
                 make(s, t);
@@ -485,6 +566,7 @@ static int say_what(const struct cay_create_args *a, int fd, struct cay_buf *out
         cay_json_begin_array(&j);
         cay_json_text(&j, "sandbox_create");
         cay_json_text(&j, a->template_name);
+        cay_json_text(&j, a->snapshot);
         cay_json_text(&j, a->purpose);
         cay_json_text(&j, a->name);
         cay_json_text(&j, a->engine);
@@ -492,6 +574,8 @@ static int say_what(const struct cay_create_args *a, int fd, struct cay_buf *out
         cay_json_text(&j, a->init);
         say_list(&j, &a->allow);
         say_list(&j, &a->deny);
+        cay_json_text(&j, a->member.network);
+        cay_json_text(&j, a->member.host);
         say_list(&j, &a->ports);
         say_list(&j, &a->volumes);
         say_list(&j, &a->may_skip);
@@ -537,7 +621,6 @@ static void enter(struct create *s, const struct cay_template *t)
 static void on_spent(struct cay_job *job)
 {
         struct create *s = cay_container_of(job, struct create, spend.job);
-        const struct cay_create_args *a = s->call->args;
         const struct cay_template *t = NULL;
         struct cay_error err = job->err;
 
@@ -549,7 +632,7 @@ static void on_spent(struct cay_job *job)
                          "confirm: belongs to another request; repeat that request, or leave confirm out");
         if (err.code != CAY_OK)
                 fail(s, &err, "confirm");
-        else if (cay_op_find_template(s->call, a->template_name, &t, &err) < 0)
+        else if (cay_op_find_template(s->call, named_template(s), &t, &err) < 0)
                 fail(s, &err, "template");
         else
                 enter(s, t);
@@ -596,7 +679,8 @@ static void run_sandbox_create(struct cay_op_call *c)
         s->call = c;
         s->waiter.let_in = let_in;
         s->waiter.refuse = refuse;
-        if (check_most(c, a, &field, &err) < 0 || cay_op_find_template(c, a->template_name, &t, &err) < 0)
+        if (check_most(c, a, &field, &err) < 0 || cay_op_snapshot_choose(c, &s->snapshot, &field, &err) < 0 ||
+            cay_op_find_template(c, named_template(s), &t, &err) < 0)
                 fail(s, &err, field);
         else if (choose_engine(c, t, &engine, &err) < 0)
                 fail(s, &err, "engine");

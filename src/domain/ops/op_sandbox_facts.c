@@ -239,7 +239,7 @@ static void run_events(struct cay_op_call *c)
 }
 
 RESULT(result_event, "Event", NUMBER("seq"), TEXT("kind"), TEXT("sandbox_id"), TEXT("owner"), TIME("at"),
-       MAYBE("detail", ANY));
+       MAYBE("detail", ANY), MAYBE("hash", TEXT));
 RESULT(result_events, NULL, LIST("events", result_event));
 
 const struct cay_op cay_op_sandbox_events = {
@@ -251,6 +251,11 @@ const struct cay_op cay_op_sandbox_events = {
         .fields = sandbox_event_fields,
         .args_size = sizeof(struct event_args),
         .result = &result_events,
+        .verb = CAY_OP_VERB(
+                "journal", "id",
+                "Lists what happened to a sandbox, also to one that was destroyed. `cay journal verify ID`\n"
+                "checks that nothing of it was changed; `cay events` lists the events of all sandboxes.",
+                "events: NR=seq AT=at EVENT=kind HASH=hash"),
         .run = run_events,
 };
 

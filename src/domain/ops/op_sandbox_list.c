@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Views of sandboxes: one, a page of them, and cleanup of those that a filter selects. */
 #include <stdio.h>
+#include <string.h>
+#include <time.h>
 
 #include "domain/ops/view.h"
 #include "domain/ops/result_rows.h"
@@ -10,7 +12,7 @@
 #define FILTER_TEXT_MAX 4096u
 
 struct filter_args {
-        const char *name, *template_name, *label, *state;
+        const char *name, *template_name, *label, *state, *metadata, *after;
         uint64_t older_ms, idle_ms;
 };
 
@@ -31,6 +33,18 @@ struct filter_args {
                   0,                                                                                         \
                   "only those with these labels: key=value, or key for any value; separated by commas",      \
                   .max = FILTER_TEXT_MAX },                                                                  \
+                { "metadata",                                                                                \
+                  CAY_FIELD_TEXT,                                                                            \
+                  offsetof(type, member.metadata),                                                           \
+                  0,                                                                                         \
+                  "only those with this metadata: key=value pairs with & between them, encoded (%20)",       \
+                  .max = FILTER_TEXT_MAX },                                                                  \
+                { "created_after",                                                                           \
+                  CAY_FIELD_TEXT,                                                                            \
+                  offsetof(type, member.after),                                                              \
+                  0,                                                                                         \
+                  "only those created at or after this time (2026-11-18T16:00:00Z)",                         \
+                  .max = 63 },                                                                               \
                 { "state",                                                                                   \
                   CAY_FIELD_TEXT,                                                                            \
                   offsetof(type, member.state),                                                              \
@@ -46,8 +60,8 @@ struct filter_args {
 
 struct filter { /* a filter and what it points into */
         struct cay_sandbox_filter f;
-        struct cay_field_pair pairs[LABELS_MAX];
-        char labels[FILTER_TEXT_MAX + 1], states[129];
+        struct cay_field_pair pairs[LABELS_MAX], metadata_pairs[LABELS_MAX];
+        char labels[FILTER_TEXT_MAX + 1], metadata[FILTER_TEXT_MAX + 1], states[129];
 };
 
 static int split_labels(struct filter *f, const char *text, struct cay_error *err)
@@ -67,6 +81,89 @@ static int split_labels(struct filter *f, const char *text, struct cay_error *er
                 f->pairs[f->f.labels.count++] = (struct cay_field_pair){ word, equals };
         }
         f->f.labels.pairs = f->pairs;
+        return 0;
+}
+
+static int digit(char c)
+{
+        return c >= '0' && c <= '9'   ? c - '0'
+               : c >= 'a' && c <= 'f' ? c - 'a' + 10
+               : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                      : -1;
+}
+
+/* %XX, in place. False: broken, or a NUL. */
+static bool decode(char *text)
+{
+        char *out = text;
+
+        for (; *text; text++) {
+                if (*text != '%') {
+                        *out++ = *text;
+                        continue;
+                }
+                if (digit(text[1]) < 0 || digit(text[2]) < 0 || (text[1] == '0' && text[2] == '0'))
+                        return false;
+                *out++ = (char)(digit(text[1]) * 16 + digit(text[2]));
+                text += 2;
+        }
+        *out = '\0';
+        return true;
+}
+
+static int split_metadata(struct filter *f, const char *text, struct cay_error *err)
+{
+        char *save = NULL;
+
+        snprintf(f->metadata, sizeof(f->metadata), "%s", text);
+        for (char *word = strtok_r(f->metadata, "&", &save); word; word = strtok_r(NULL, "&", &save)) {
+                char *equals = strchr(word, '=');
+
+                if (f->f.metadata.count == LABELS_MAX)
+                        return cay_fail(err, CAY_INVALID, "metadata: at most %u are allowed", LABELS_MAX);
+                if (!equals || equals == word)
+                        return cay_fail(err, CAY_INVALID,
+                                        "metadata: must be key=value pairs with & between them");
+                *equals++ = '\0';
+                if (!decode(word) || !decode(equals))
+                        return cay_fail(err, CAY_INVALID, "metadata: an escape (%%XX) is not valid");
+                f->metadata_pairs[f->f.metadata.count++] = (struct cay_field_pair){ word, equals };
+        }
+        f->f.metadata.pairs = f->metadata_pairs;
+        return 0;
+}
+
+/* RFC 3339: "2026-11-18T16:00:00.123Z", "…+01:00". */
+static int read_time(const char *text, uint64_t *ret, struct cay_error *err)
+{
+        unsigned year, month, day, hour, minute, second, zone_h = 0, zone_m = 0, ms = 0, scale = 100;
+        struct tm tm = { 0 };
+        int used = 0;
+        char sign = 'Z';
+        time_t at;
+
+        if (sscanf(text, "%4u-%2u-%2u%*1[Tt ]%2u:%2u:%2u%n", &year, &month, &day, &hour, &minute, &second,
+                   &used) != 6 ||
+            year < 1970 || month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 ||
+            second > 60)
+                return cay_fail(err, CAY_INVALID,
+                                "created_after: '%.40s' is not a time like 2026-11-18T16:00:00Z", text);
+        text += used;
+        if (*text == '.')
+                for (text++; *text >= '0' && *text <= '9'; text++, scale /= 10)
+                        ms += (unsigned)(*text - '0') * scale;
+        if (strcmp(text, "Z") != 0 && strcmp(text, "z") != 0 &&
+            (sscanf(text, "%c%2u:%2u%n", &sign, &zone_h, &zone_m, &used) != 3 || text[used] != '\0' ||
+             (sign != '+' && sign != '-')))
+                return cay_fail(err, CAY_INVALID, "created_after: must end with Z or an offset like +01:00");
+        tm = (struct tm){ .tm_year = (int)year - 1900,
+                          .tm_mon = (int)month - 1,
+                          .tm_mday = (int)day,
+                          .tm_hour = (int)hour,
+                          .tm_min = (int)minute,
+                          .tm_sec = (int)second };
+        at = timegm(&tm) - (sign == '-' ? -1 : 1) * (time_t)(zone_h * 3600 + zone_m * 60);
+        *ret = at > 0 ? (uint64_t)at * 1000 + ms : 1;
         return 0;
 }
 
@@ -92,6 +189,10 @@ static int fill_filter(struct filter *f, const struct filter_args *a, struct cay
         f->f.older_ms = a->older_ms;
         f->f.idle_ms = a->idle_ms;
         if (a->label && split_labels(f, a->label, err) < 0)
+                return -1;
+        if (a->metadata && split_metadata(f, a->metadata, err) < 0)
+                return -1;
+        if (a->after && read_time(a->after, &f->f.after_wall_ms, err) < 0)
                 return -1;
         return a->state ? split_states(f, a->state, err) : 0;
 }

@@ -331,6 +331,7 @@ const struct cay_op cay_op_test_results = {
         .route = "GET /api/sandboxes/{id}/tests",
         .doc = "Reads results of tests (JUnit XML or TAP) from a file or a command's output",
         .scope = CAY_SCOPE_READ,
+        .flags = CAY_OP_INSIDE,
         .fields = fields,
         .args_size = sizeof(struct args),
         .result = &result,

@@ -37,6 +37,7 @@ struct cay_op_tool {
         unsigned flags;   /* beside those that follow from the row */
         const struct cay_tool_param *params; /* NULL: every field, as the row has it */
         const char *picks; /* members of the answer that are told, separated by blanks; NULL: all */
+        const char *group; /* listed for clients that ask for this group alone; NULL: always listed */
 };
 
 /* For a row: .tool = CAY_TOOL("Network log", "What it connected to."). Members may follow. */

@@ -117,7 +117,7 @@ static void on_next(struct cay_timer *t)
                                         .fd = -1 };
         memcpy(p->call.request_id, c->request_id, sizeof(p->call.request_id));
         p->under_way = true;
-        p->call.op->run(&p->call);
+        cay_op_run(&p->call);
 }
 
 void cay_put_files_begin(struct cay_put_files *p, const struct cay_op_call *parent, const char *sandbox,

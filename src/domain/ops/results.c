@@ -49,7 +49,7 @@ SHARED_RESULT(cay_result_sandbox, "Sandbox", TEXT("sandbox_id"), MAYBE("name", T
               OBJECT("workspace", result_workspace), ALSO(cay_result_options), TIME("created_at"),
               TIME("started_at"), TIME("changed_at"), MAYBE("expires_in_ms", NUMBER), NUMBER("idle_limit_ms"),
               MAYBE("idle_expires_in_ms", NUMBER), NUMBER("idle_ms"), NUMBER("execs_running"),
-              NUMBER("execs_known"));
+              NUMBER("execs_known"), IF("memory_freed_bytes", NUMBER));
 SHARED_RESULT(cay_result_destroyed, NULL, TEXT("sandbox_id"), TEXT("status"));
 SHARED_RESULT(cay_result_image, "Image", TEXT("state"), MAYBE("image", TEXT), MAYBE("context", TEXT),
               NUMBER("size_bytes"), TIME("built_at"), MAYBE("step", TEXT), MAYBE("error", TEXT));

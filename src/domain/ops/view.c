@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Views of sandboxes, commands and events for clients. */
+#include "domain/auth/digest.h"
 #include "domain/ops/view.h"
 
 #include <inttypes.h>
@@ -155,6 +156,8 @@ void cay_op_put_sandbox(struct cay_json *j, const struct cay_sandbox_view *v, en
                 cay_json_u64(j, v->expires_in_ms);
         else
                 cay_json_null(j);
+        if (v->memory_freed_bytes > 0)
+                cay_op_key_u64(j, "memory_freed_bytes", v->memory_freed_bytes);
         cay_op_key_u64(j, "idle_limit_ms", v->idle_limit_ms);
         cay_json_key(j, "idle_expires_in_ms");
         if (v->idle_counts)
@@ -342,6 +345,16 @@ void cay_op_put_event(struct cay_json *j, const struct cay_store_event *e)
         cay_op_key_text(j, "owner", e->owner);
         cay_op_key_time(j, "at", e->wall_ms);
         key_raw(j, "detail", e->detail);
+        cay_op_put_hash(j, "hash", e->hash);
+}
+
+void cay_op_put_hash(struct cay_json *j, const char *key, const uint8_t hash[CAY_STORE_HASH])
+{
+        static const uint8_t none[CAY_STORE_HASH];
+        char text[2 * CAY_STORE_HASH + 1];
+
+        cay_digest_text(hash, text);
+        cay_op_key_text(j, key, memcmp(hash, none, sizeof(none)) == 0 ? NULL : text);
 }
 
 void cay_op_put_bytes(struct cay_json *j, const char *key, const char *coded_key, const void *bytes,

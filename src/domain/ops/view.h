@@ -7,6 +7,8 @@
 
 void cay_op_put_sandbox(struct cay_json *j, const struct cay_sandbox_view *v, enum cay_op_dialect dialect);
 void cay_op_put_exec(struct cay_json *j, const struct cay_exec_view *v, enum cay_op_dialect dialect);
+/* As hexadecimal digits; null for zeros. */
+void cay_op_put_hash(struct cay_json *j, const char *key, const uint8_t hash[CAY_STORE_HASH]);
 void cay_op_put_event(struct cay_json *j, const struct cay_store_event *e);
 void cay_op_put_limits(struct cay_json *j, const struct cay_limits *l); /* the member "limits" */
 /* "2026-01-31T12:00:00.000Z"; null for 0. */

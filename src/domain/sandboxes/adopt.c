@@ -36,7 +36,7 @@ static void maybe_ready(struct cay_service *s)
         if (s->ready || s->adopting > 0)
                 return;
         s->ready = true;
-        cay_tick_by(s, 0);
+        cay_tick_all(s);
         if (s->on_ready != NULL)
                 s->on_ready(s, s->ready_ctx);
 }

@@ -56,7 +56,8 @@ int cay_adopt_load(struct cay_service *s, struct cay_error *err)
         struct loading l = { .service = s };
 
         if (s->store->ops->load(s->store, CAY_STORE_SANDBOX, load_sandbox, &l, err) < 0 ||
-            s->store->ops->load(s->store, CAY_STORE_EXEC, load_exec, &l, err) < 0)
+            s->store->ops->load(s->store, CAY_STORE_EXEC, load_exec, &l, err) < 0 ||
+            cay_snapshots_load(s, err) < 0)
                 return cay_wrap(err, "read the store");
         if (l.err.code != CAY_OK) {
                 *err = l.err;

@@ -99,6 +99,8 @@ static void on_layer(void *ctx, const char *id)
 
         if (sb != NULL && sb->kept)
                 sb->layer_seen = true;
+        else if (sb == NULL && cay_snapshots_note_layer(u->service, id))
+                return;
         else if (sb == NULL || !sb->has_box)
                 add_unowned(u, id);
 }
@@ -146,5 +148,6 @@ void cay_adopt_sort_layers(struct cay_engine_row *row)
         free(u.ids);
         if (s->report.unreadable == 0)
                 cay_left_note(row);
+        cay_snapshots_note_missing(row);
         lose_layers(row);
 }

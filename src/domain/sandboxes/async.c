@@ -51,6 +51,8 @@ struct cay_async *cay_async_new(struct cay_service *s, struct cay_sandbox *sb, s
         if (sb != NULL) {
                 e->engine = sb->engine;
                 memcpy(e->box.id, sb->id, sizeof(e->box.id));
+                e->box.owner = sb->owner;
+                e->box.machine = sb->options.machine;
         }
         e->next = s->async_ops;
         e->at = &s->async_ops;
@@ -119,7 +121,10 @@ static void on_engine(struct cay_job *job)
                         tell(e, &job->err);
                 else if (e->makes && job->err.code == CAY_OK)
                         cay_async_remove_box(e->engine, e->box.id,
-                                             e->spec.go_on); /* the caller did not wait that long */
+                                             e->spec.go_on &&
+                                                     !e->is_new); /* the caller did not wait that long */
+                else if (e->clones && job->err.code == CAY_OK)
+                        cay_async_remove_box(e->engine, e->box.id, false);
         }
         async_free(e);
 }

@@ -25,7 +25,7 @@ static void leave(struct cay_service_channel *ch)
         sb->channel_count--;
         cay_sandbox_use(sb);
         if (sb->idle_ms > 0)
-                cay_tick_by(sb->service, 0);
+                cay_tick_sandbox(sb, 0);
 }
 
 static void on_data(struct cay_box_channel *box, enum cay_stream stream, const void *bytes, size_t len)
@@ -74,6 +74,11 @@ static void on_end(struct cay_box_channel *box, const struct cay_box_end *end)
                 ch->on_end(ch, end, &err);
 }
 
+static bool is_connection(unsigned kind)
+{
+        return kind == CAY_BOX_CONNECT || kind == CAY_BOX_SOCKET;
+}
+
 /* Watches have a lower limit: they must leave room for short operations. */
 static int check_room(const struct cay_sandbox *sb, unsigned kind, struct cay_error *err)
 {
@@ -84,14 +89,14 @@ static int check_room(const struct cay_sandbox *sb, unsigned kind, struct cay_er
                       "the link has room for all of them");
         for (const struct cay_service_channel *ch = sb->channels; ch; ch = ch->next) {
                 watches += ch->box.kind == CAY_BOX_WATCH;
-                ports += ch->box.kind == CAY_BOX_CONNECT;
+                ports += is_connection(ch->box.kind);
         }
-        if (kind == CAY_BOX_CONNECT && ports >= CAY_SERVICE_PORTS_MAX)
+        if (is_connection(kind) && ports >= CAY_SERVICE_PORTS_MAX)
                 return cay_fail(
                         err, CAY_LIMIT,
                         "%u connections to ports of sandbox '%s' are open, which is the maximum; close some",
                         ports, sb->id);
-        if (kind != CAY_BOX_CONNECT && sb->channel_count - ports >= CAY_SERVICE_CHANNELS_MAX)
+        if (!is_connection(kind) && sb->channel_count - ports >= CAY_SERVICE_CHANNELS_MAX)
                 return cay_fail(err, CAY_LIMIT,
                                 "%u transfers are under way in sandbox '%s', which is the maximum; wait for "
                                 "one to end",
@@ -136,7 +141,10 @@ int cay_service_channel_open(struct cay_service *s, const struct cay_viewer *v, 
         struct cay_box_open mine = *open;
         int r;
 
-        if (sb == NULL || cay_sandbox_check_usable(sb, err) < 0)
+        if (sb != NULL && open->kind == CAY_BOX_CONNECT && cay_sandbox_sleeps(sb) && sb->client != NULL &&
+            cay_sandbox_check_engine(sb, err) == 0)
+                cay_sandbox_wake(sb, NULL); /* what is sent meanwhile waits in the link */
+        else if (sb == NULL || cay_sandbox_check_usable(sb, err) < 0)
                 return -1;
         if (open->kind == CAY_BOX_EXEC)
                 return cay_fail(err, CAY_INVALID, "commands do not use this kind of channel");

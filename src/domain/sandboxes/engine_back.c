@@ -28,14 +28,12 @@ static void put_freezer(struct cay_sandbox *sb)
                 engine->ops->thaw(engine, e->box.id, cay_async_engine(e, CAY_SERVICE_ENGINE_MS));
 }
 
-void cay_service_engine_back(struct cay_service *s, const char *name)
+/* machine NULL: all of the engine. */
+static void come_back(struct cay_service *s, struct cay_engine_row *row, const char *owner,
+                      const char *machine)
 {
-        struct cay_engine_row *row = cay_engine_find(s, name);
-
-        if (row == NULL || row->engine == NULL)
-                return;
-        cay_log_info("engine has another helper", "engine=%s", name);
         cay_engine_set(row, true, "");
+        cay_pool_clear(row, false); /* they have no record either */
         cay_adopt_remove_unowned(row);
         for (unsigned i = 0; i < s->count; i++) {
                 struct cay_sandbox *sb = s->sorted[i];
@@ -43,9 +41,32 @@ void cay_service_engine_back(struct cay_service *s, const char *name)
                 if (sb->engine != row || !sb->has_box || cay_sandbox_pending(sb) != CAY_PENDING_NONE ||
                     sb->client == NULL)
                         continue;
+                if (machine != NULL &&
+                    (sb->options.machine == NULL || strcmp(sb->options.machine, machine) != 0 ||
+                     strcmp(sb->owner, owner) != 0))
+                        continue;
                 put_freezer(sb);
                 cay_link_again(sb);
         }
         cay_network_tend(s);
-        cay_tick_by(s, 0);
+        cay_tick_all(s);
+}
+
+void cay_service_engine_back(struct cay_service *s, const char *name)
+{
+        struct cay_engine_row *row = cay_engine_find(s, name);
+
+        if (row == NULL || row->engine == NULL)
+                return;
+        cay_log_info("engine has another helper", "engine=%s", name);
+        come_back(s, row, NULL, NULL);
+}
+
+void cay_service_machine_back(struct cay_service *s, const char *engine, const char *owner,
+                              const char *machine)
+{
+        struct cay_engine_row *row = cay_engine_find(s, engine);
+
+        if (s->ready && row != NULL && row->engine != NULL)
+                come_back(s, row, owner, machine);
 }

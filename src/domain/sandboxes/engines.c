@@ -106,10 +106,13 @@ void cay_engine_set(struct cay_engine_row *row, bool up, const char *why)
 {
         if (!up)
                 cay_str_copy(row->why, sizeof(row->why), why);
-        if (row->up && !up)
+        if (row->up && !up) {
                 cay_log_warn("engine down", "engine=%s why=%s", row->name, row->why);
-        else if (!row->up && up)
+                cay_pool_clear(row, true);
+        } else if (!row->up && up) {
                 cay_log_info("engine up again", "engine=%s", row->name);
+                cay_pool_tend(row->service, 0);
+        }
         row->up = up;
 }
 

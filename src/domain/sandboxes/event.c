@@ -17,8 +17,26 @@ static const char *const words[] = {
 };
 _Static_assert(CAY_COUNT(words) == CAY_EVENT_KIND_COUNT, "a word for every kind");
 
+/* Changes that somebody asks for; the others happen. */
+static bool is_asked_for(enum cay_event_kind kind)
+{
+        switch (kind) {
+        case CAY_EVENT_CREATED:
+        case CAY_EVENT_STARTED:
+        case CAY_EVENT_STOPPED:
+        case CAY_EVENT_PAUSED:
+        case CAY_EVENT_RESUMED:
+        case CAY_EVENT_EXTENDED:
+        case CAY_EVENT_NETWORK_CHANGED:
+        case CAY_EVENT_DESTROYED:
+                return true;
+        default:
+                return false;
+        }
+}
+
 static void put(struct cay_async *e, struct cay_store_batch *b, const char *sandbox, const char *owner,
-                enum cay_event_kind kind, va_list more)
+                const char *by, enum cay_event_kind kind, va_list more)
 {
         struct cay_service *s = e->service;
         cay_auto_buf struct cay_buf text = { 0 };
@@ -37,6 +55,10 @@ static void put(struct cay_async *e, struct cay_store_batch *b, const char *sand
                 cay_json_key(&j, name);
                 cay_json_text(&j, value);
         }
+        if (by[0] != '\0' && is_asked_for(kind)) {
+                cay_json_key(&j, "by");
+                cay_json_text(&j, by);
+        }
         cay_json_end_object(&j);
         record.detail = cay_json_end(&j) == 0 ? cay_buf_data(&text) : "{}";
         record.wall_ms = cay_service_wall(s);
@@ -52,7 +74,17 @@ void cay_event_put(struct cay_async *e, struct cay_store_batch *b, const struct 
         va_list more;
 
         va_start(more, kind);
-        put(e, b, sb->id, sb->owner, kind, more);
+        put(e, b, sb->id, sb->owner, sb->by, kind, more);
+        va_end(more);
+}
+
+void cay_event_put_of(struct cay_async *e, struct cay_store_batch *b, const char *sandbox, const char *owner,
+                      enum cay_event_kind kind, ...)
+{
+        va_list more;
+
+        va_start(more, kind);
+        put(e, b, sandbox, owner, "", kind, more);
         va_end(more);
 }
 
@@ -61,8 +93,13 @@ void cay_event_put_daemon(struct cay_async *e, struct cay_store_batch *b, enum c
         va_list more;
 
         va_start(more, kind);
-        put(e, b, "", "", kind, more);
+        put(e, b, "", "", "", kind, more);
         va_end(more);
+}
+
+void cay_sandbox_asked_by(struct cay_sandbox *sb, const struct cay_viewer *v)
+{
+        cay_str_copy(sb->by, sizeof(sb->by), v != NULL && v->by != NULL ? v->by : "");
 }
 
 static bool concerns(const struct cay_event_watch *w, const char *owner, const char *sandbox, bool of_network)

@@ -52,6 +52,8 @@ void cay_exec_unref(struct cay_exec *x)
                 return;
         cay_box_lookup_close(&x->lookup);
         cay_spool_close(&x->spool);
+        for (unsigned i = 0; i < CAY_SPOOL_STREAMS; i++)
+                cay_exec_digest_free(x, i);
         cay_buf_done(&x->pending);
         free(x->network);
         cay_arena_done(&x->mem);
@@ -93,6 +95,7 @@ void cay_exec_remove(struct cay_exec *x)
         x->next = NULL;
         sb->exec_count--;
         cay_timer_clear(&x->start_timer);
+        cay_timer_clear(&x->quick_timer);
         cay_box_lookup_close(&x->lookup);
         cay_box_channel_close(&x->ch);
         if (x->claim[0] != '\0')
@@ -103,6 +106,11 @@ void cay_exec_remove(struct cay_exec *x)
         cay_exec_unref(x);
 }
 
+static bool is_going(const struct cay_exec *x)
+{
+        return x->is_dropped || x->dropped_by != NULL;
+}
+
 struct cay_exec *cay_exec_get(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                               const char *exec, struct cay_sandbox **ret_sb, struct cay_error *err)
 {
@@ -111,7 +119,7 @@ struct cay_exec *cay_exec_get(struct cay_service *s, const struct cay_viewer *v,
         if (sb == NULL)
                 return NULL;
         for (struct cay_exec *x = sb->execs; x != NULL; x = x->next) {
-                if (strcmp(x->id, exec) == 0 && x->phase != CAY_EXEC_PHASE_REFUSED) {
+                if (strcmp(x->id, exec) == 0 && x->phase != CAY_EXEC_PHASE_REFUSED && x->dropped_by == NULL) {
                         if (ret_sb != NULL)
                                 *ret_sb = sb;
                         return x;
@@ -222,7 +230,7 @@ int cay_service_exec_list(struct cay_service *s, const struct cay_viewer *v, con
         if (sb == NULL)
                 return -1;
         for (const struct cay_exec *x = sb->execs; x != NULL; x = x->next) {
-                if (!cay_exec_is_stored(x))
+                if (!cay_exec_is_stored(x) || is_going(x))
                         continue;
                 cay_exec_fill_view(x, &view);
                 each(ctx, &view);
@@ -252,20 +260,42 @@ static bool is_at_rest(const struct cay_exec *x)
         return x->phase == CAY_EXEC_PHASE_ENDED && x->watcher_count == 0;
 }
 
+/* Several at once: each drop writes pages of its own. */
+void cay_exec_put_trim(struct cay_async *e, struct cay_store_batch *b, struct cay_sandbox *sb)
+{
+        unsigned ended = 1; /* the one whose end is in the batch */
+
+        for (const struct cay_exec *x = sb->execs; x != NULL; x = x->next)
+                ended += cay_exec_is_ended(x) && !is_going(x);
+        if (ended <= CAY_SERVICE_EXECS_KEPT + CAY_SERVICE_EXECS_SPARE)
+                return;
+        for (struct cay_exec *x = sb->execs; x != NULL && ended > CAY_SERVICE_EXECS_KEPT; x = x->next) {
+                if (!is_at_rest(x) || is_going(x))
+                        continue;
+                sb->service->store->ops->drop(b, CAY_STORE_EXEC, x->id);
+                x->dropped_by = e;
+                ended--;
+        }
+}
+
+void cay_exec_note_trim(const struct cay_async *e, struct cay_sandbox *sb, bool is_stored)
+{
+        for (struct cay_exec *x = sb->execs; x != NULL; x = x->next) {
+                if (x->dropped_by != e)
+                        continue;
+                x->dropped_by = NULL;
+                x->is_dropped = is_stored;
+        }
+}
+
 static void trim_count(struct cay_sandbox *sb)
 {
-        unsigned ended = 0;
-        struct cay_exec *x, *next;
+        struct cay_exec *next;
 
-        for (x = sb->execs; x != NULL; x = x->next)
-                ended += cay_exec_is_ended(x);
-        for (x = sb->execs; x != NULL && ended > CAY_SERVICE_EXECS_KEPT; x = next) {
+        for (struct cay_exec *x = sb->execs; x != NULL; x = next) {
                 next = x->next;
-                if (!is_at_rest(x))
-                        continue;
-                cay_exec_drop_record(x);
-                cay_exec_remove(x);
-                ended--;
+                if (x->is_dropped)
+                        cay_exec_remove(x);
         }
 }
 

@@ -30,11 +30,12 @@ struct cay_exec_new {             /* zeroed: defaults */
         unsigned rows, cols;      /* 0: 24 by 80 */
         const char *term;         /* TERM with a tty; NULL: xterm-256color */
         bool background;          /* for views; the service treats both alike */
-        uint64_t timeout_ms;      /* 0: the sandbox's wall_ms (0 there: none) */
-        uint64_t cpu_time_ms;     /* 0: the sandbox's */
-        uint64_t output_bytes;    /* most it may print; 0: no limit */
-        bool output_cut;          /* at the limit: drop the rest instead of ending it */
-        const char *claim;        /* as in struct cay_sandbox_new; the first result is an exec's id */
+        bool waits; /* the caller reports nothing before its end, and gives its input at once: a short one is stored once */
+        uint64_t timeout_ms;   /* 0: the sandbox's wall_ms (0 there: none) */
+        uint64_t cpu_time_ms;  /* 0: the sandbox's */
+        uint64_t output_bytes; /* most it may print; 0: no limit */
+        bool output_cut;       /* at the limit: drop the rest instead of ending it */
+        const char *claim;     /* as in struct cay_sandbox_new; the first result is an exec's id */
         /*
          * It is the kernel of this context, for this language (domain/contexts). Then it has no wall time, and while nobody watches
          * it, it does not count as use of its sandbox. NULL: none.
@@ -116,7 +117,7 @@ struct cay_exec_view {
 
 int cay_service_exec_get(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                          const char *exec, struct cay_exec_view *ret, struct cay_error *err);
-/* Oldest first; at most CAY_SERVICE_EXECS_RUNNING_MAX + CAY_SERVICE_EXECS_KEPT. */
+/* Oldest first; at most CAY_SERVICE_EXECS_RUNNING_MAX + CAY_SERVICE_EXECS_KEPT + CAY_SERVICE_EXECS_SPARE. */
 int cay_service_exec_list(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                           void (*each)(void *ctx, const struct cay_exec_view *view), void *ctx,
                           struct cay_error *err);
@@ -166,6 +167,7 @@ void cay_exec_watcher_view(const struct cay_exec_watcher *w, struct cay_exec_vie
 void cay_service_exec_unwatch(struct cay_exec_watcher *w); /* may be called when it does not watch */
 /* Takes the kernel that is watched for one run of code, until unwatch. CAY_CONFLICT: another run has it. */
 int cay_exec_watcher_take_kernel(struct cay_exec_watcher *w, struct cay_error *err);
+void cay_exec_watcher_leave_kernel(struct cay_exec_watcher *w); /* before unwatch; if it has taken it */
 /* From now on the command is no kernel of a context: its context was removed, or has another. */
 int cay_service_exec_leave_context(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                                    const char *exec, struct cay_error *err);

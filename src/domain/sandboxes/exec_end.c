@@ -5,11 +5,13 @@
  * Theory of operation. Init's END is written into the spool's header when it arrives, before init is told to
  * forget the command: from then on the end survives this process. The rest happens from the loop. If the
  * command failed, the engine is asked for the box's figures (was it memory?). Then the cause is decided and
- * committed, and only then is anybody told. A command that ends without an END (its sandbox went, or its time
+ * committed, and only then is anybody told. A short
+ * command that somebody waits for has one commit, for its start and its end (exec_start.c). A command that ends without an END (its sandbox went, or its time
  * is over and init is silent) is judged by what is known. A failed commit is retried; the end itself is safe
  * in the spool.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 
 #include "foundation/base/clock.h"
@@ -29,6 +31,9 @@ static void fill_limits(struct cay_exec *x)
         f->pids_limit = l->pids;
         f->disk_limit = l->disk_bytes;
         f->inodes_limit = l->inodes;
+        for (unsigned i = x->sandbox->volume_count; i > 0; i--)
+                if (f->volumes_full & 1u << (i - 1))
+                        f->full_volume = x->sandbox->volumes[i - 1].name;
         f->output_limit = x->output_bytes;
         f->wall_limit_ms = x->timeout_ms;
         f->cpu_limit_ms = x->cpu_time_ms;
@@ -87,12 +92,13 @@ static void judge(struct cay_exec *x)
 void cay_exec_put_started(struct cay_async *e, struct cay_store_batch *b, struct cay_exec *x)
 {
         x->start_told = true;
-        cay_event_put(e, b, x->sandbox, CAY_EVENT_EXEC_STARTED, "exec", x->id, NULL);
+        cay_event_put(e, b, x->sandbox, CAY_EVENT_EXEC_STARTED, "exec", x->id, "by", x->by, NULL);
 }
 
 void cay_exec_put_ended(struct cay_async *e, struct cay_store_batch *b, struct cay_exec *x)
 {
-        char code[16] = "", signal_name[CAY_SIGNAL_NAME_MAX] = "";
+        char code[16] = "", signal_name[CAY_SIGNAL_NAME_MAX] = "", out[24], err[24];
+        char out_digest[CAY_EXEC_DIGEST_TEXT], err_digest[CAY_EXEC_DIGEST_TEXT];
 
         if (x->exit_code >= 0)
                 snprintf(code, sizeof(code), "%d", x->exit_code);
@@ -102,9 +108,14 @@ void cay_exec_put_ended(struct cay_async *e, struct cay_store_batch *b, struct c
         if (x->told_together)
                 cay_exec_put_started(e, b, x);
         x->end_told = true;
+        snprintf(out, sizeof(out), "%" PRIu64, x->out_bytes);
+        snprintf(err, sizeof(err), "%" PRIu64, x->err_bytes);
+        cay_exec_digest_end(x, 0, out_digest);
+        cay_exec_digest_end(x, 1, err_digest);
         cay_record_put_exec(x, b);
         cay_event_put(e, b, x->sandbox, CAY_EVENT_EXEC_ENDED, "exec", x->id, "cause",
-                      cay_cause_word(x->cause), "exit_code", code, "signal", signal_name, NULL);
+                      cay_cause_word(x->cause), "exit_code", code, "signal", signal_name, "stdout_bytes", out,
+                      "stdout_sha256", out_digest, "stderr_bytes", err, "stderr_sha256", err_digest, NULL);
 }
 
 void cay_exec_note_untold(struct cay_exec *x)
@@ -132,15 +143,16 @@ static void note_told(struct cay_exec *x)
 
         x->force_at_ms = 0;
         cay_timer_clear(&x->start_timer);
+        cay_timer_clear(&x->quick_timer);
         sb->figures_old = true;
         cay_sandbox_settle(sb);
-        if (sb->idle_ms > 0)
-                cay_tick_by(x->service, 0);
+        cay_tick_sandbox(sb, 0); /* closes the spool: whoever waited for it may read it first */
         cay_exec_maybe_answer(x);
-        cay_fail(&err, CAY_CONFLICT, "exec '%s' has ended", x->id);
-        cay_exec_end_inputs(x, &err);
+        if (x->inputs != NULL) {
+                cay_fail(&err, CAY_CONFLICT, "exec '%s' has ended", x->id);
+                cay_exec_end_inputs(x, &err);
+        }
         cay_exec_notify(x);
-        cay_exec_close_spool(x);
 }
 
 void cay_exec_tell(struct cay_exec *x)
@@ -160,29 +172,74 @@ static void on_end_stored(struct cay_async *e, const struct cay_error *err)
                 cay_service_log_unstored(e->service, "exec", x->id, err);
                 cay_exec_note_untold(x);
                 x->dirty = sb->dirty = true;
-                cay_tick_by(e->service, 1000);
+                cay_tick_sandbox(sb, 1000);
         }
-        if (!cay_exec_move(x, CAY_EXEC_EVENT_END_STORE))
+        if (cay_exec_move(x, CAY_EXEC_EVENT_END_STORE)) {
+                cay_service_step_reached(CAY_SERVICE_STEP_exec_end_stored);
+                note_told(x);
+        }
+        cay_exec_note_trim(e, sb, err->code == CAY_OK);
+}
+
+/* Start and end in one commit. */
+static void on_whole_stored(struct cay_async *e, const struct cay_error *err)
+{
+        struct cay_exec *x = e->exec;
+        struct cay_sandbox *sb = x->sandbox;
+        bool was_told;
+
+        if (sb == NULL)
                 return;
+        was_told = cay_exec_is_ended(x); /* by its sandbox, meanwhile */
+        cay_exec_move(x, err->code == CAY_OK ? CAY_EXEC_EVENT_STORE : CAY_EXEC_EVENT_UNSTORE);
+        if (err->code != CAY_OK) {
+                cay_exec_note_trim(e, sb, false);
+                cay_exec_unstored(x, err);
+                return;
+        }
+        cay_service_step_reached(CAY_SERVICE_STEP_exec_stored);
         cay_service_step_reached(CAY_SERVICE_STEP_exec_end_stored);
-        note_told(x);
-        cay_exec_trim(sb);
+        if (was_told)
+                cay_exec_maybe_answer(x);
+        else
+                note_told(x);
+        cay_exec_note_trim(e, sb, true);
+}
+
+/* Its sandbox stays what the store says of it, and is not in the batch. */
+static void store_whole(struct cay_exec *x)
+{
+        struct cay_service *s = x->service;
+        struct cay_async *e = cay_async_new(s, x->sandbox, x, on_whole_stored);
+        struct cay_store_batch *b = s->store->ops->begin(s->store);
+
+        cay_timer_clear(&x->quick_timer);
+        cay_sandbox_use(x->sandbox);
+        cay_exec_put_ended(e, b, x);
+        cay_exec_put_trim(e, b, x->sandbox);
+        cay_async_commit(e, b);
 }
 
 void cay_exec_verdict(struct cay_exec *x)
 {
         struct cay_sandbox *sb = x->sandbox;
         struct cay_service *s = x->service;
+        bool is_whole = x->phase == CAY_EXEC_PHASE_QUICK_JUDGED;
         struct cay_store_batch *b;
         struct cay_async *e;
 
-        if (x->phase != CAY_EXEC_PHASE_JUDGED || is_spoken_for(sb))
+        if (!cay_exec_is_due(x) || is_spoken_for(sb))
                 return;
         cay_exec_move(x, CAY_EXEC_EVENT_CLOSE);
+        if (is_whole) {
+                store_whole(x);
+                return;
+        }
         e = cay_async_new(s, sb, x, on_end_stored);
         b = s->store->ops->begin(s->store);
         cay_sandbox_use(sb);
         cay_exec_put_ended(e, b, x);
+        cay_exec_put_trim(e, b, sb);
         if (cay_sandbox_pending(sb) != CAY_PENDING_CLEAN && cay_sandbox_pending(sb) != CAY_PENDING_START)
                 cay_record_put_sandbox(sb, b, cay_sandbox_phase_state(sb->phase, sb->running - 1));
         cay_async_commit(e, b);
@@ -195,7 +252,7 @@ static void on_stored_again(struct cay_async *e, const struct cay_error *err)
         if (e->tells)
                 cay_exec_note_untold(e->exec);
         e->exec->dirty = true;
-        cay_tick_by(e->service, 1000);
+        cay_tick_sandbox(e->exec->sandbox, 1000);
 }
 
 void cay_exec_store_again(struct cay_exec *x)

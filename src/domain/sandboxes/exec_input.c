@@ -230,7 +230,7 @@ static void kill_as(struct cay_exec *x, enum cay_cause as)
         if (x->force_at_ms == 0) {
                 x->force_at_ms = cay_clock_ms() + CAY_SERVICE_KILL_MS;
                 x->force_as = as;
-                cay_tick_by(x->service, CAY_SERVICE_KILL_MS);
+                cay_tick_sandbox(x->sandbox, CAY_SERVICE_KILL_MS);
         }
 }
 
@@ -290,7 +290,7 @@ void cay_exec_kill_abandoned(struct cay_exec *x)
 
         x->abandoned = kill_running(x, x->sandbox, &err) < 0 && cay_exec_is_alive(x);
         if (x->abandoned)
-                cay_tick_by(x->service, ABANDONED_MS);
+                cay_tick_sandbox(x->sandbox, ABANDONED_MS);
 }
 
 void cay_service_exec_abandon(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,

@@ -75,6 +75,7 @@ void cay_exec_on_data(struct cay_box_channel *ch, enum cay_stream stream, const 
         int r = -EAGAIN;
 
         cay_service_step_reached(CAY_SERVICE_STEP_exec_output);
+        cay_exec_digest_add(x, i, bytes, len);
         if (x->pending.len == 0)
                 r = cay_spool_put(&x->spool, i, bytes, len, wall(x));
         if (r < 0) {
@@ -86,7 +87,7 @@ void cay_exec_on_data(struct cay_box_channel *ch, enum cay_stream stream, const 
                                                "its output could not be kept: the daemon's disk is full");
                         return;
                 }
-                cay_tick_by(x->service, 1000);
+                cay_tick_sandbox(x->sandbox, 1000);
         }
         cay_service_step_reached(CAY_SERVICE_STEP_exec_output_kept);
         x->owed[i] += len;
@@ -208,7 +209,7 @@ void cay_exec_close_spool(struct cay_exec *x)
                 return;
         x->cut_bytes += dropped;
         x->dirty = true;
-        cay_tick_by(x->service, 0);
+        cay_tick_sandbox(x->sandbox, 0);
 }
 
 /* Of a file that was truncated to a valid shorter one: the record knows how much was printed. */
@@ -361,6 +362,15 @@ int cay_exec_watcher_take_kernel(struct cay_exec_watcher *w, struct cay_error *e
         return 0;
 }
 
+void cay_exec_watcher_leave_kernel(struct cay_exec_watcher *w)
+{
+        if (!w->runs_code)
+                return;
+        w->exec->runs_code = w->runs_code = false;
+        if (w->exec->sandbox != NULL)
+                cay_exec_use(w->exec);
+}
+
 int cay_service_exec_leave_context(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                                    const char *exec, struct cay_error *err)
 {
@@ -370,7 +380,7 @@ int cay_service_exec_leave_context(struct cay_service *s, const struct cay_viewe
                 return -1;
         x->context = x->language = "";
         x->dirty = true;
-        cay_tick_by(s, 0);
+        cay_tick_sandbox(x->sandbox, 0);
         return 0;
 }
 
@@ -385,7 +395,7 @@ static void await(struct cay_exec *x, const struct cay_exec_watcher *left)
         x->awaited = true;
         x->awaited_from = left->at > behind ? left->at - behind : 0;
         x->awaited_until_ms = cay_clock_ms() + CAY_SERVICE_AWAIT_MS;
-        cay_tick_by(x->service, CAY_SERVICE_AWAIT_MS);
+        cay_tick_sandbox(x->sandbox, CAY_SERVICE_AWAIT_MS);
 }
 
 void cay_service_exec_unwatch(struct cay_exec_watcher *w)
@@ -408,7 +418,8 @@ void cay_service_exec_unwatch(struct cay_exec_watcher *w)
                 cay_exec_use(x);
                 await(x, w);
                 cay_exec_release(x);
-                cay_exec_close_spool(x);
+                if (cay_exec_is_ended(x)) /* its spool is closed then */
+                        cay_tick_sandbox(x->sandbox, 0);
         }
         cay_exec_unref(x);
 }

@@ -82,6 +82,11 @@ bool cay_exec_is_judged(const struct cay_exec *x)
         return phases[x->phase].end == CAY_EXEC_END_JUDGED;
 }
 
+bool cay_exec_is_due(const struct cay_exec *x)
+{
+        return x->phase == CAY_EXEC_PHASE_JUDGED || x->phase == CAY_EXEC_PHASE_QUICK_JUDGED;
+}
+
 bool cay_exec_is_ended(const struct cay_exec *x)
 {
         return phases[x->phase].end == CAY_EXEC_END_TOLD;

@@ -8,6 +8,11 @@
  * If this process dies before the record is stored, the next front finds an unknown channel and ends it; if
  * it dies later, the next front finds both. If the spool cannot be made or the commit fails, the channel is
  * closed, which ends the command.
+ *
+ * Whoever waits for a command's end is told nothing before it. So the record of such a command goes to the
+ * store after CAY_SERVICE_QUICK_MS, or with its end if that comes sooner: one commit instead of two or three.
+ * If this process dies before, nobody was told anything, and the next front ends the unknown channel. A
+ * command with a claim is stored at once, so that a second request with it runs nothing.
  */
 #include <errno.h>
 
@@ -33,12 +38,13 @@ void cay_exec_maybe_answer(struct cay_exec *x)
         cay_meters_note(&x->service->meters, x->sandbox->owner, CAY_METER_EXEC_RUNS,
                         (cay_clock_ns() - x->asked_ns) / 1000);
         x->fresh_until_ms = cay_clock_ms() + (x->background ? 0 : CAY_SERVICE_FRESH_MS);
-        cay_tick_by(x->service, x->background ? 0 : CAY_SERVICE_FRESH_MS);
+        cay_tick_sandbox(x->sandbox, x->background ? 0 : CAY_SERVICE_FRESH_MS);
 }
 
 static void stop_starting(struct cay_exec *x, const struct cay_error *err)
 {
         answer(x, err);
+        cay_exec_end_inputs(x, err);
         cay_timer_clear(&x->start_timer);
         cay_box_lookup_close(&x->lookup);
         cay_box_channel_close(&x->ch);
@@ -54,7 +60,7 @@ static void forget(struct cay_exec *x, bool has_record)
         cay_exec_remove(x);
         cay_sandbox_settle(sb);
         sb->dirty = true; /* derived from READY and BUSY */
-        cay_tick_by(sb->service, 0);
+        cay_tick_sandbox(sb, 0);
 }
 
 void cay_exec_refuse(struct cay_exec *x, const struct cay_error *err)
@@ -67,6 +73,12 @@ void cay_exec_refuse(struct cay_exec *x, const struct cay_error *err)
                 forget(x, has_record);
 }
 
+void cay_exec_unstored(struct cay_exec *x, const struct cay_error *err)
+{
+        stop_starting(x, err);
+        forget(x, false);
+}
+
 /* The event, when both are true: init says that it runs, and the record is stored */
 
 static void on_start_told(struct cay_async *e, const struct cay_error *err)
@@ -75,14 +87,18 @@ static void on_start_told(struct cay_async *e, const struct cay_error *err)
                 e->exec->start_told = false; /* its end tells both */
 }
 
-/* One that has ended meanwhile tells it with its end; so does one whose sandbox is being stopped. */
+/*
+ * One that has ended meanwhile tells it with its end; so does one whose sandbox is being stopped. Nobody waits
+ * for this event of a command that may end soon.
+ */
 void cay_exec_tell_start(struct cay_exec *x)
 {
         struct cay_service *s = x->service;
         struct cay_store_batch *b;
         struct cay_async *e;
 
-        if (x->phase != CAY_EXEC_PHASE_RUNNING || x->start_told || cay_exec_is_spoken_for(x))
+        if (x->phase != CAY_EXEC_PHASE_RUNNING || x->start_told || cay_exec_is_spoken_for(x) ||
+            x->quick_timer.loop != NULL)
                 return;
         e = cay_async_new(s, x->sandbox, x, on_start_told);
         b = s->store->ops->begin(s->store);
@@ -118,7 +134,7 @@ static void on_start_stored(struct cay_async *e, const struct cay_error *err)
         x->claim[0] = '\0';
         if (cay_exec_is_ended(x)) { /* its sandbox went meanwhile: the record says that it runs */
                 x->dirty = true;
-                cay_tick_by(x->service, 0);
+                cay_tick_sandbox(x->sandbox, 0);
                 cay_exec_maybe_answer(x);
                 return;
         }
@@ -144,6 +160,20 @@ static void store_start(struct cay_exec *x)
         cay_async_commit(e, b);
 }
 
+/* It is not a quick one. While its sandbox changes, that operation may end it, and its start waits. */
+static void on_not_quick(struct cay_timer *t)
+{
+        struct cay_exec *x = cay_container_of(t, struct cay_exec, quick_timer);
+        bool is_unsent = cay_exec_phase_record(x->phase) == CAY_EXEC_RECORD_NONE && !cay_exec_is_judged(x);
+
+        if (is_unsent && cay_sandbox_pending(x->sandbox) != CAY_PENDING_NONE)
+                cay_timer_set(x->service->loop, t, CAY_SERVICE_QUICK_MS, on_not_quick);
+        else if (is_unsent)
+                store_start(x);
+        else
+                cay_exec_tell_start(x);
+}
+
 /* The box */
 
 static void on_start_late(struct cay_timer *t)
@@ -165,6 +195,19 @@ static void on_opened(struct cay_box_channel *ch, uint32_t pid)
         cay_timer_clear(&x->start_timer);
         cay_exec_tell_start(x);
         cay_exec_maybe_answer(x);
+}
+
+/*
+ * A sparse file must not exceed the disk by far, but real data reaches the full disk first: that has a cause.
+ * A volume may be larger than the sandbox's own disk.
+ */
+static uint64_t file_max(const struct cay_sandbox *sb)
+{
+        uint64_t disk = sb->limits.disk_bytes, volume = sb->service->env.volume_bytes;
+
+        if (sb->skipped & CAY_LIMIT_BIT(disk_bytes))
+                return 0;
+        return 2 * (sb->volume_count > 0 && volume > disk ? volume : disk);
 }
 
 const struct cay_box_channel cay_exec_channel_events = {
@@ -207,11 +250,7 @@ static int send_open(struct cay_exec *x, struct cay_error *err)
                         .cpu_ms = x->cpu_time_ms,
                         .output_max_bytes = x->output_bytes,
                         .files_max = (uint32_t)sb->limits.files,
-                        /*
-                         * A sparse file must not exceed the disk by far, but real data reaches the full disk
-                         * first: that has a cause.
-                         */
-                        .file_max_bytes = sb->skipped & CAY_LIMIT_BIT(disk_bytes) ? 0 : 2 * sb->limits.disk_bytes,
+                        .file_max_bytes = file_max(sb),
                         .cwd = { cwd, (uint32_t)strlen(cwd) },
                 },
         };
@@ -286,12 +325,18 @@ static void launch(struct cay_exec *x)
                 cay_exec_refuse(x, &err);
                 return;
         }
+        cay_exec_on_room(&x->ch); /* input that was given meanwhile */
         cay_meters_note(&s->meters, x->sandbox->owner, CAY_METER_EXEC_STARTED, 0);
         x->oom_before = x->sandbox->oom_seen;
         x->pids_before = x->sandbox->pids_seen;
-        store_start(x);
+        if (x->waits)
+                cay_timer_set(s->loop, &x->quick_timer, CAY_SERVICE_QUICK_MS, on_not_quick);
+        if (x->waits && x->claim[0] == '\0')
+                cay_exec_move(x, CAY_EXEC_EVENT_TRY);
+        else
+                store_start(x);
         if (x->deadline_ms > 0)
-                cay_tick_by(s, x->timeout_ms);
+                cay_tick_sandbox(x->sandbox, x->timeout_ms);
 }
 
 /* The user */
@@ -446,6 +491,7 @@ static int fill_new(struct cay_sandbox *sb, struct cay_exec *x, const struct cay
         x->has_stdin = w->has_stdin;
         x->tty = w->tty;
         x->background = w->background;
+        x->waits = w->waits && !w->background && !w->tty && w->context == NULL;
         x->rows = (uint16_t)(w->rows > 0 ? w->rows : 24);
         x->cols = (uint16_t)(w->cols > 0 ? w->cols : 80);
         /* The sandbox's limit is for commands that work. A terminal waits for a person, a kernel for its next run. */
@@ -489,6 +535,7 @@ void cay_service_exec(struct cay_service *s, const struct cay_viewer *v, const c
         }
         x = cay_exec_new(s, sb);
         cay_str_copy(x->owner, sizeof(x->owner), v->owner);
+        cay_str_copy(x->by, sizeof(x->by), v->by != NULL ? v->by : "");
         if (fill_new(sb, x, what, &err) < 0 || claim(x, what, c, &err) < 0) {
                 x->sandbox = NULL;
                 cay_exec_unref(x);

@@ -146,7 +146,7 @@ static void on_relinked(struct cay_async *e, const struct cay_error *err)
         sb->link_lost = cay_box_client_attach_take(sb->client, cay_take_fd(e->box.link_fd)) < 0;
         if (sb->link_lost)
                 again(sb);
-        cay_tick_by(e->service, 0);
+        cay_tick_sandbox(sb, 0);
 }
 
 static void relink(struct cay_sandbox *sb)
@@ -248,6 +248,8 @@ void cay_link_ping(struct cay_sandbox *sb, uint64_t now_ms)
             cay_sandbox_state(sb) == CAY_STATE_PAUSED || now_ms < sb->ping_at_ms)
                 return;
         sb->ping_at_ms = now_ms + sb->service->env.ping_ms;
+        if (sb->clones > 0)
+                return; /* it stands still */
         if (sb->ping_out || sb->link_lost || cay_box_client_awaits_welcome(sb->client))
                 miss(sb, now_ms);
         else if (cay_box_client_ping(sb->client, now_ms) == 0)
@@ -279,6 +281,8 @@ void cay_link_on_gone(void *ctx, const char *id)
         struct cay_sandbox *sb = cay_table_find(s, id);
         struct cay_error ignored = { 0 };
 
+        if (sb == NULL)
+                cay_pool_on_gone(row, id);
         if (sb == NULL || sb->engine != row || is_bad(sb) || cay_sandbox_pending(sb) == CAY_PENDING_STOP ||
             cay_sandbox_pending(sb) == CAY_PENDING_DESTROY)
                 return;

@@ -194,7 +194,7 @@ static void print_extras(struct cay_json *j, const struct cay_sandbox *sb)
 #define PRINT_NUMBER put_u64
 #define PRINT_TEXT put_text
 
-static void print_options(struct cay_json *j, const struct cay_sandbox_options *o)
+void cay_record_print_options(struct cay_json *j, const struct cay_sandbox_options *o)
 {
 #define CAY_SANDBOX_FIELD(kind, name, uses, head, doc)                                                       \
         if (o->name)                                                                                         \
@@ -211,7 +211,7 @@ static void print_sandbox_spec(struct cay_json *j, const struct cay_sandbox *sb,
         put_u64(j, "watched", sb->watched);
         put_u64(j, "paused_ms", sb->paused_ms);
         put_bool(j, "has_workspace", sb->has_workspace);
-        print_options(j, &sb->options);
+        cay_record_print_options(j, &sb->options);
         put_bool(j, "kept", sb->kept);
         put_bool(j, "stopping", sb->stopping);
         put_bool(j, "has_box", has_box);

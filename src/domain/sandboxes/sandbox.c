@@ -37,6 +37,8 @@ void cay_sandbox_free(struct cay_sandbox *sb)
         struct cay_service *s = sb->service;
 
         cay_table_remove(s, sb);
+        cay_tick_forget(sb);
+        cay_pool_unuse(sb);
         cay_async_forget_sandbox(s, sb);
         cay_sandbox_unpublish(sb);
         if (sb->claim[0] != '\0')
@@ -50,6 +52,7 @@ void cay_sandbox_free(struct cay_sandbox *sb)
                 x->next = NULL;
                 x->sandbox = NULL;
                 cay_timer_clear(&x->start_timer);
+                cay_timer_clear(&x->quick_timer);
                 cay_exec_unref(x);
         }
         if (sb->workspace_fd >= 0)
@@ -72,7 +75,7 @@ void cay_sandbox_settle(struct cay_sandbox *sb)
         if (!cay_sandbox_is_stored(sb) || sb->put_state == cay_sandbox_state(sb))
                 return;
         sb->dirty = true;
-        cay_tick_by(sb->service, 0);
+        cay_tick_sandbox(sb, 0);
 }
 
 void cay_sandbox_set_cause(struct cay_sandbox *sb, enum cay_cause cause, const char *text)
@@ -100,6 +103,15 @@ int cay_sandbox_check_free(const struct cay_sandbox *sb, struct cay_error *err)
                 return 0;
         return cay_fail(err, CAY_CONFLICT, "sandbox '%s' is busy with another request (%s); try again",
                         sb->id, pending_word(cay_sandbox_pending(sb)));
+}
+
+int cay_sandbox_check_still(const struct cay_sandbox *sb, struct cay_error *err)
+{
+        if (cay_sandbox_check_free(sb, err) < 0)
+                return -1;
+        return sb->clones == 0 ? 0
+                               : cay_fail(err, CAY_CONFLICT,
+                                          "the files of sandbox '%s' are being copied; try again", sb->id);
 }
 
 int cay_sandbox_check_usable(const struct cay_sandbox *sb, struct cay_error *err)
@@ -151,6 +163,8 @@ void cay_sandbox_begin(struct cay_sandbox *sb, enum cay_sandbox_event event, str
         join(sb, c);
         if (c != NULL)
                 cay_str_copy(c->id, sizeof(c->id), sb->id);
+        if (event == CAY_SANDBOX_EVENT_STOP || event == CAY_SANDBOX_EVENT_START)
+                sb->options.asleep = false;
         if (event == CAY_SANDBOX_EVENT_PAUSE || cay_sandbox_is_ending(sb))
                 cay_sandbox_let_figures_go(sb);
 }
@@ -171,13 +185,15 @@ void cay_sandbox_finish(struct cay_sandbox *sb, const struct cay_error *err)
         static const struct cay_error fine = { 0 };
 
         assert(cay_sandbox_pending(sb) == CAY_PENDING_NONE);
+        sb->was_asleep = false;
         cay_sandbox_settle(sb);
         for (struct cay_exec *x = sb->execs; x != NULL; x = x->next)
-                if (x->phase == CAY_EXEC_PHASE_JUDGED)
+                if (cay_exec_is_due(x))
                         cay_exec_verdict(x); /* it left that to an operation that failed */
         cay_sandbox_answer(sb->service, &sb->calls, err != NULL ? err : &fine);
         if (sb->destroy_why != NULL)
                 cay_sandbox_destroy(sb, cay_take(sb->destroy_why), NULL);
+        cay_sandbox_wake_waiting(sb, err != NULL ? err : &fine);
 }
 
 static void on_stored_again(struct cay_async *e, const struct cay_error *err)
@@ -211,7 +227,7 @@ void cay_sandbox_empty(struct cay_sandbox *sb, const struct cay_error *why)
 bool cay_sandbox_counts_idle(const struct cay_sandbox *sb)
 {
         return sb->idle_ms > 0 && cay_sandbox_state(sb) != CAY_STATE_STOPPED &&
-               cay_sandbox_state(sb) != CAY_STATE_PAUSED && cay_sandbox_is_idle(sb);
+               (cay_sandbox_state(sb) != CAY_STATE_PAUSED || sb->options.asleep) && cay_sandbox_is_idle(sb);
 }
 
 void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret)
@@ -223,6 +239,7 @@ void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret)
 
         *ret = (struct cay_sandbox_view){
                 .id = sb->id,
+                .memory_freed_bytes = state == CAY_STATE_PAUSED ? sb->reclaimed_bytes : 0,
                 .name = sb->name,
                 .owner = sb->owner,
                 .template_name = sb->template_name,

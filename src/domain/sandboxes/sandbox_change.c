@@ -51,10 +51,12 @@ static void put_back(struct cay_sandbox *sb, const struct cay_error *why)
         sb->why = *why;
         if (cay_sandbox_pending(sb) == CAY_PENDING_PAUSE) {
                 sb->paused_ms = 0;
+                sb->options.asleep = false;
                 if (engine != NULL)
                         engine->ops->thaw(engine, e->box.id, job);
         } else {
                 sb->paused_ms = sb->was_paused_ms;
+                sb->options.asleep = sb->was_asleep;
                 shift_deadlines(sb, -(int64_t)sb->stood_ms);
                 if (engine != NULL)
                         engine->ops->freeze(engine, e->box.id, job);
@@ -105,7 +107,7 @@ static void on_thawed_stored(struct cay_async *e, const struct cay_error *err)
         cay_sandbox_move(sb, is_silent ? CAY_SANDBOX_EVENT_THAW : CAY_SANDBOX_EVENT_DONE);
         sb->misses = 0;
         sb->ping_out = false;
-        cay_tick_by(sb->service, 0);
+        cay_tick_sandbox(sb, 0);
         if (is_silent)
                 cay_timer_set(sb->service->loop, &sb->adopt_timer, CAY_SERVICE_WELCOME_MS, on_no_greeting);
         else
@@ -136,6 +138,7 @@ static void note_time(struct cay_sandbox *sb, struct cay_store_batch *b, bool pa
 
         if (pause) {
                 sb->paused_ms = now_ms;
+                cay_sandbox_note_expiry(sb);
                 return;
         }
         sb->stood_ms = sb->paused_ms > 0 && now_ms > sb->paused_ms ? now_ms - sb->paused_ms : 0;
@@ -145,22 +148,19 @@ static void note_time(struct cay_sandbox *sb, struct cay_store_batch *b, bool pa
         put_deadlines(sb, b);
 }
 
-static void on_frozen(struct cay_async *e, const struct cay_error *err)
+/* It is frozen, or thawed: that is stored. */
+static void store_change(struct cay_sandbox *sb, bool pause)
 {
-        struct cay_sandbox *sb = e->sandbox;
-        struct cay_service *s = e->service;
-        bool pause = sb != NULL && cay_sandbox_pending(sb) == CAY_PENDING_PAUSE;
+        struct cay_service *s = sb->service;
         struct cay_store_batch *b;
         struct cay_async *next;
+        char freed[24] = "";
 
-        if (sb == NULL)
-                return;
-        if (err->code != CAY_OK) {
-                cay_sandbox_move(sb, CAY_SANDBOX_EVENT_UNDO);
-                cay_sandbox_finish(sb, err);
-                return;
-        }
-        cay_service_step_reached(pause ? CAY_SERVICE_STEP_pause_frozen : CAY_SERVICE_STEP_resume_thawed);
+        if (pause)
+                snprintf(freed, sizeof(freed), "%llu", (unsigned long long)sb->reclaimed_bytes);
+        sb->was_asleep = sb->options.asleep;
+        if (!pause)
+                sb->options.asleep = false;
         next = cay_async_new(s, sb, NULL, pause ? on_frozen_stored : on_thawed_stored);
         b = s->store->ops->begin(s->store);
         note_time(sb, b, pause);
@@ -168,8 +168,53 @@ static void on_frozen(struct cay_async *e, const struct cay_error *err)
                                pause             ? CAY_STATE_PAUSED
                                : sb->running > 0 ? CAY_STATE_BUSY
                                                  : CAY_STATE_READY);
-        cay_event_put(next, b, sb, pause ? CAY_EVENT_PAUSED : CAY_EVENT_RESUMED, NULL);
+        cay_event_put(next, b, sb, pause ? CAY_EVENT_PAUSED : CAY_EVENT_RESUMED, "memory_freed_bytes", freed,
+                      "asleep", pause && sb->options.asleep ? "true" : "", NULL);
         cay_async_commit(next, b);
+}
+
+/* What could not be given back stays where it is: the pause is as good without. */
+static void on_reclaimed(struct cay_async *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+
+        if (sb == NULL)
+                return;
+        sb->reclaimed_bytes = err->code == CAY_OK ? e->box.reclaimed_bytes : 0;
+        if (cay_sandbox_pending(sb) == CAY_PENDING_PAUSE)
+                store_change(sb, true);
+}
+
+static void reclaim(struct cay_sandbox *sb)
+{
+        struct cay_async *e = cay_async_new(sb->service, sb, NULL, on_reclaimed);
+        struct cay_job *job;
+        struct cay_engine *engine = cay_async_ask(e, CAY_SERVICE_RECLAIM_MS, &job);
+
+        if (engine != NULL)
+                engine->ops->reclaim(engine, &e->box, job);
+}
+
+static void on_frozen(struct cay_async *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+        bool pause = sb != NULL && cay_sandbox_pending(sb) == CAY_PENDING_PAUSE;
+
+        if (sb == NULL)
+                return;
+        if (err->code != CAY_OK) {
+                if (pause)
+                        sb->options.asleep = false;
+                cay_sandbox_move(sb, CAY_SANDBOX_EVENT_UNDO);
+                cay_sandbox_finish(sb, err);
+                return;
+        }
+        cay_service_step_reached(pause ? CAY_SERVICE_STEP_pause_frozen : CAY_SERVICE_STEP_resume_thawed);
+        sb->reclaimed_bytes = 0;
+        if (pause && sb->engine->engine != NULL && sb->engine->engine->ops->reclaim != NULL)
+                reclaim(sb);
+        else
+                store_change(sb, pause);
 }
 
 static void ask_freezer(struct cay_sandbox *sb, enum cay_sandbox_event event, struct cay_service_call *c)
@@ -179,7 +224,8 @@ static void ask_freezer(struct cay_sandbox *sb, enum cay_sandbox_event event, st
         struct cay_job *job;
 
         cay_sandbox_begin(sb, event, c);
-        cay_sandbox_use(sb);
+        if (event != CAY_SANDBOX_EVENT_PAUSE || !sb->options.asleep) /* who falls asleep is not used */
+                cay_sandbox_use(sb);
         e = cay_async_new(sb->service, sb, NULL, on_frozen);
         engine = cay_async_ask(e, CAY_SERVICE_ENGINE_MS, &job);
         if (engine != NULL && event == CAY_SANDBOX_EVENT_PAUSE)
@@ -188,13 +234,30 @@ static void ask_freezer(struct cay_sandbox *sb, enum cay_sandbox_event event, st
                 engine->ops->thaw(engine, e->box.id, job);
 }
 
+void cay_sandbox_pause(struct cay_sandbox *sb)
+{
+        ask_freezer(sb, CAY_SANDBOX_EVENT_PAUSE, NULL);
+}
+
+void cay_sandbox_resume(struct cay_sandbox *sb, struct cay_service_call *c)
+{
+        ask_freezer(sb, CAY_SANDBOX_EVENT_RESUME, c);
+}
+
+void cay_sandbox_note_expiry(struct cay_sandbox *sb)
+{
+        if (sb->options.on_timeout != NULL && sb->expires_ms > 0 &&
+            cay_service_now(sb->service) >= sb->expires_ms)
+                sb->expires_ms = 0;
+}
+
 void cay_service_pause(struct cay_service *s, const struct cay_viewer *v, const char *id,
                        struct cay_service_call *c)
 {
         struct cay_error err = { 0 };
         struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
 
-        if (sb == NULL || cay_sandbox_check_usable(sb, &err) < 0) {
+        if (sb == NULL || cay_sandbox_check_usable(sb, &err) < 0 || cay_sandbox_check_still(sb, &err) < 0) {
                 fail_call(s, c, &err);
                 return;
         }
@@ -203,6 +266,8 @@ void cay_service_pause(struct cay_service *s, const struct cay_viewer *v, const 
                 fail_call(s, c, &err);
                 return;
         }
+        cay_sandbox_asked_by(sb, v);
+        sb->options.asleep = false;
         ask_freezer(sb, CAY_SANDBOX_EVENT_PAUSE, c);
 }
 
@@ -212,7 +277,7 @@ void cay_service_resume(struct cay_service *s, const struct cay_viewer *v, const
         struct cay_error err = { 0 };
         struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
 
-        if (sb != NULL && cay_sandbox_check_engine(sb, &err) == 0 && cay_sandbox_check_free(sb, &err) == 0 &&
+        if (sb != NULL && cay_sandbox_check_engine(sb, &err) == 0 && cay_sandbox_check_still(sb, &err) == 0 &&
             cay_sandbox_state(sb) != CAY_STATE_PAUSED)
                 cay_fail(&err, CAY_CONFLICT, "sandbox '%s' is not paused (%s)", sb->id,
                          cay_state_word(cay_sandbox_state(sb)));
@@ -220,6 +285,7 @@ void cay_service_resume(struct cay_service *s, const struct cay_viewer *v, const
                 fail_call(s, c, &err);
                 return;
         }
+        cay_sandbox_asked_by(sb, v);
         ask_freezer(sb, CAY_SANDBOX_EVENT_RESUME, c);
 }
 
@@ -235,7 +301,7 @@ static void on_extended(struct cay_async *e, const struct cay_error *err)
                 sb->idle_ms = e->old_idle_ms;
         }
         if (sb != NULL)
-                cay_tick_by(e->service, 0);
+                cay_tick_sandbox(sb, 0);
         if (c != NULL)
                 cay_service_fail_job(e->service, &c->job, err);
 }
@@ -262,6 +328,7 @@ void cay_service_extend(struct cay_service *s, const struct cay_viewer *v, const
         e->call = c;
         e->old_expires_ms = sb->expires_ms;
         e->old_idle_ms = sb->idle_ms;
+        cay_sandbox_asked_by(sb, v);
         cay_sandbox_use(sb);
         sb->expires_ms = timeout_ms > 0 ? cay_service_now(s) + timeout_ms : 0;
         if (set_idle)

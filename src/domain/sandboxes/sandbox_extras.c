@@ -17,10 +17,8 @@
 #include "domain/sandboxes/service_priv.h"
 
 static const char *const network_words[] = {
-        [CAY_NETWORK_NONE] = "none",
-        [CAY_NETWORK_BRIDGE] = "bridge",
-        [CAY_NETWORK_LIST] = "list",
-        [CAY_NETWORK_LEARN] = "learn",
+        [CAY_NETWORK_NONE] = "none",   [CAY_NETWORK_BRIDGE] = "bridge",   [CAY_NETWORK_LIST] = "list",
+        [CAY_NETWORK_LEARN] = "learn", [CAY_NETWORK_PRIVATE] = "private",
 };
 
 const char *cay_network_word(enum cay_network network)
@@ -97,7 +95,7 @@ static int check_ports(const struct cay_sandbox *sb, struct cay_error *err)
                 return 0;
         if (first == CAY_SPEC_DESKTOP_PORT)
                 return cay_fail(err, CAY_UNSUPPORTED,
-                                "ports: %u is reserved for a desktop, which sandboxes do not have yet; leave "
+                                "ports: %u is reserved for a desktop, which is not served over a port; leave "
                                 "it out (18765 is the MCP port, 17681 the terminal)",
                                 first);
         return cay_fail(err, CAY_INVALID,
@@ -189,6 +187,8 @@ int cay_sandbox_put_extras(struct cay_sandbox *sb, struct cay_spec *spec, struct
         spec->port_count = sb->box_port_count;
         spec->volumes = sb->volumes;
         spec->volume_count = sb->volume_count;
+        spec->volumes_max = sb->service->env.max_volumes_owner;
+        spec->volume_bytes = sb->service->env.volume_bytes;
         return 0;
 }
 

@@ -19,6 +19,7 @@
 #include "domain/sandboxes/service_priv.h"
 
 static void make_box(struct cay_sandbox *sb);
+static void make_files(struct cay_sandbox *sb);
 
 int cay_sandbox_check_pairs(const char *what, const struct cay_field_map *map, bool is_env,
                             struct cay_error *err)
@@ -44,16 +45,24 @@ int cay_sandbox_check_pairs(const char *what, const struct cay_field_map *map, b
         return 0;
 }
 
+/* It does not count among the living any more, while few are as far. */
+static bool is_leaving(const struct cay_sandbox *sb)
+{
+        return cay_sandbox_pending(sb) == CAY_PENDING_DESTROY && !cay_sandbox_is_stored(sb);
+}
+
 /* How many are alive: in all, and of this owner. */
 static unsigned count_alive(const struct cay_service *s, const char *owner, unsigned *ret_own)
 {
-        unsigned all = 0;
+        unsigned all = 0, leaving = 0;
 
         *ret_own = 0;
         for (unsigned i = 0; i < s->count; i++) {
                 const struct cay_sandbox *sb = s->sorted[i];
 
                 if ((!cay_state_has_box(cay_sandbox_state(sb)) && !sb->has_box) || cay_sandbox_is_away(sb))
+                        continue;
+                if (is_leaving(sb) && leaving++ < CAY_SERVICE_LEAVING_MAX)
                         continue;
                 all++;
                 *ret_own += strcmp(sb->owner, owner) == 0;
@@ -89,21 +98,25 @@ int cay_service_check_room(const struct cay_service *s, const char *owner, struc
         return 0;
 }
 
+uint64_t cay_service_disk_of(const struct cay_service *s, const char *owner)
+{
+        uint64_t disk = cay_snapshots_disk(s, owner);
+
+        for (unsigned i = 0; i < s->count; i++)
+                if (strcmp(s->sorted[i]->owner, owner) == 0)
+                        disk += s->sorted[i]->limits.disk_bytes; /* at most 2^46 each, 100,000 of them */
+        return disk;
+}
+
 /* Those that are stopped hold no place among the living, but a row of the table and their files. */
 static int check_share(const struct cay_service *s, const char *owner, uint64_t disk_bytes,
                        struct cay_error *err)
 {
-        uint64_t disk = 0, most = s->env.max_disk_owner;
+        uint64_t disk = cay_service_disk_of(s, owner), most = s->env.max_disk_owner;
         unsigned own = 0;
 
-        for (unsigned i = 0; i < s->count; i++) {
-                const struct cay_sandbox *sb = s->sorted[i];
-
-                if (strcmp(sb->owner, owner) != 0)
-                        continue;
-                own++;
-                disk += sb->limits.disk_bytes; /* at most 2^46 each, 100,000 of them */
-        }
+        for (unsigned i = 0; i < s->count; i++)
+                own += strcmp(s->sorted[i]->owner, owner) == 0;
         if (!cay_fair_has_room(s->env.max_known, s->env.max_known, s->count, own))
                 return cay_fail(err, CAY_LIMIT,
                                 "you have %u sandboxes, also stopped ones, the most that there is room for; "
@@ -111,7 +124,8 @@ static int check_share(const struct cay_service *s, const char *owner, uint64_t 
                                 own);
         if (most > 0 && (disk > most || disk_bytes > most - disk))
                 return cay_fail(err, CAY_LIMIT,
-                                "your sandboxes, also stopped ones, may use %llu MiB of disk, and with this "
+                                "your sandboxes, also stopped ones, and snapshots may use %llu MiB of disk, "
+                                "and with this "
                                 "one %llu MiB: an owner may have %llu MiB (max_disk_owner); destroy one, or "
                                 "ask for less disk",
                                 (unsigned long long)(disk >> 20),
@@ -120,7 +134,7 @@ static int check_share(const struct cay_service *s, const char *owner, uint64_t 
         return 0;
 }
 
-static int check_disk(struct cay_service *s, struct cay_error *err)
+int cay_service_check_disk(struct cay_service *s, struct cay_error *err)
 {
         struct statvfs fs;
 
@@ -164,7 +178,7 @@ static int check_new(struct cay_service *s, const struct cay_sandbox_new *w, str
                 return cay_fail(err, CAY_INVALID, "workspace: at most 4,096 bytes");
         if ((unsigned)w->network >= CAY_NETWORK_COUNT)
                 return cay_fail(err, CAY_UNSUPPORTED,
-                                "network: there are 'none', 'list', 'bridge' and 'learn'");
+                                "network: there are 'none', 'list', 'bridge', 'learn' and 'private'");
         if (w->has_workspace && w->folder.fd < 0 && w->folder.root == 0)
                 return cay_fail(err, CAY_INVALID, "workspace: the folder is missing");
         if (cay_sandbox_check_pairs("labels", &w->labels, false, err) < 0 ||
@@ -174,7 +188,7 @@ static int check_new(struct cay_service *s, const struct cay_sandbox_new *w, str
                 return -1;
         return cay_service_check_room(s, w->owner, err) < 0 ||
                                check_share(s, w->owner, w->limits.disk_bytes, err) < 0 ||
-                               check_disk(s, err) < 0
+                               cay_service_check_disk(s, err) < 0
                        ? -1
                        : 0;
 }
@@ -246,9 +260,12 @@ static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, str
         sb->may_skip = w->may_skip;
         if (cay_sandbox_check_network_limits(sb, err) < 0)
                 return -1;
+        sb->brief = w->brief;
         sb->has_workspace = w->has_workspace;
         sb->workspace_mode = w->workspace_mode;
         if (w->has_workspace && hold_folder(sb, &w->folder, err) < 0)
+                return -1;
+        if (w->snapshot != NULL && w->snapshot[0] != '\0' && cay_sandbox_from(sb, w->snapshot, err) < 0)
                 return -1;
         sb->created_wall_ms = sb->changed_wall_ms = cay_service_wall(s);
         sb->used_ms = cay_service_now(s);
@@ -302,7 +319,8 @@ static int make_spec(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_e
         spec->host_plain = sb->options.own_user_only;
         spec->limits = sb->limits;
         spec->may_skip = sb->may_skip;
-        spec->keep = sb->engine->engine->caps & CAY_ENGINE_CAN_KEEP && !sb->options.no_init;
+        spec->brief = sb->brief;
+        spec->keep = sb->engine->engine->caps & CAY_ENGINE_CAN_KEEP && !sb->options.no_init && !sb->brief;
         spec->go_on = sb->kept;
         if (spec->go_on && !spec->keep)
                 return cay_fail(err, CAY_UNSUPPORTED,
@@ -345,6 +363,8 @@ static void give_up(struct cay_sandbox *sb, const struct cay_error *err)
                 give_up_start(sb, &why);
                 return;
         }
+        if (sb->kept) /* files that were copied for it */
+                cay_async_remove_box(sb->engine, sb->id, false);
         cay_sandbox_move(sb, CAY_SANDBOX_EVENT_UNDO);
         cay_sandbox_answer(s, &sb->calls, &why);
         why = (struct cay_error){ 0 };
@@ -361,6 +381,7 @@ static void on_undone(struct cay_async *e, const struct cay_error *err)
         if (err->code != CAY_OK)
                 cay_log_warn("box not removed, ignoring", "id=%s error=%s", sb->id, err->msg);
         sb->has_box = false;
+        sb->kept = sb->kept && cay_sandbox_pending(sb) == CAY_PENDING_START; /* else its files went with it */
         cay_sandbox_unpublish(sb);
         give_up(sb, &sb->why);
 }
@@ -402,7 +423,7 @@ static void on_ready_stored(struct cay_async *e, const struct cay_error *err)
         cay_sandbox_move(sb, CAY_SANDBOX_EVENT_DONE);
         cay_meters_note(&sb->service->meters, sb->owner, CAY_METER_CREATE_DONE,
                         (cay_clock_ns() - sb->begun_ns) / 1000);
-        cay_tick_by(sb->service, 0);
+        cay_tick_sandbox(sb, 0);
         cay_sandbox_finish(sb, NULL);
 }
 
@@ -421,7 +442,7 @@ static void store_ready(struct cay_sandbox *sb, bool went_on)
                               sb->layer_mended ? "true" : "", NULL);
         else
                 cay_event_put(e, b, sb, CAY_EVENT_CREATED, "template", sb->template_name, "engine",
-                              sb->engine->name, NULL);
+                              sb->engine->name, "snapshot", sb->from, NULL);
         cay_async_commit(e, b);
 }
 
@@ -553,17 +574,47 @@ static void make_box(struct cay_sandbox *sb)
         struct cay_error err = { 0 };
         struct cay_job *job;
 
+        if (cay_pool_use(sb, e)) {
+                cay_service_step_reached(CAY_SERVICE_STEP_create_sent);
+                return;
+        }
         if (cay_sandbox_check_engine(sb, &err) < 0 || make_spec(sb, &e->spec, &err) < 0) {
                 e->local = true; /* from the loop, like every other end */
                 cay_service_fail_job(s, cay_async_engine(e, CAY_SERVICE_MAKE_MS), &err);
                 return;
         }
         e->makes = true;
+        e->is_new = cay_sandbox_pending(sb) == CAY_PENDING_MAKE;
         sb->has_box = true;
         engine = cay_async_ask(e, CAY_SERVICE_MAKE_MS, &job);
         if (engine != NULL)
                 engine->ops->create(engine, &e->spec, &e->box, job);
         cay_service_step_reached(CAY_SERVICE_STEP_create_sent);
+}
+
+static void on_files(struct cay_sandbox *sb, const struct cay_error *err)
+{
+        struct cay_error why = *err;
+
+        if (why.code == CAY_OK && sb->destroy_why != NULL)
+                cay_fail(&why, CAY_CONFLICT, "sandbox '%s' was destroyed while it was created", sb->id);
+        if (why.code != CAY_OK) {
+                give_up(sb, &why);
+                return;
+        }
+        cay_service_step_reached(CAY_SERVICE_STEP_create_cloned);
+        make_box(sb);
+}
+
+/* With files of a snapshot it is as if it was started again. */
+static void make_files(struct cay_sandbox *sb)
+{
+        if (sb->from[0] == '\0') {
+                make_box(sb);
+                return;
+        }
+        sb->let_go_until_ms = cay_clock_ms() + CAY_SERVICE_LET_GO_MS;
+        cay_sandbox_get_files(sb, on_files);
 }
 
 static void on_claim_known(struct cay_async *e, const struct cay_error *err)
@@ -584,7 +635,7 @@ static void on_claim_known(struct cay_async *e, const struct cay_error *err)
         if (why.code != CAY_OK)
                 give_up(sb, &why);
         else
-                make_box(sb);
+                make_files(sb);
 }
 
 void cay_service_create(struct cay_service *s, const struct cay_sandbox_new *what, struct cay_service_call *c)
@@ -600,7 +651,9 @@ void cay_service_create(struct cay_service *s, const struct cay_sandbox_new *wha
                 return;
         }
         sb = cay_sandbox_new(s);
-        if (fill_new(sb, what, &err) == 0 && sb->claim[0] != '\0') {
+        if (fill_new(sb, what, &err) == 0)
+                cay_pool_try(sb, what->pool);
+        if (err.code == CAY_OK && sb->claim[0] != '\0') {
                 rival = cay_claim_take(s, sb->owner, sb->claim, sb->id);
                 if (rival != NULL) {
                         cay_str_copy(c->first, sizeof(c->first), rival);
@@ -616,11 +669,12 @@ void cay_service_create(struct cay_service *s, const struct cay_sandbox_new *wha
                 return;
         }
         cay_service_step_reached(CAY_SERVICE_STEP_create_asked);
+        cay_sandbox_asked_by(sb, &(struct cay_viewer){ .owner = sb->owner, .by = what->by });
         cay_sandbox_begin(sb, CAY_SANDBOX_EVENT_MAKE, c);
         if (what->claim != NULL)
                 cay_claim_look_up(cay_async_new(s, sb, NULL, on_claim_known), sb->owner, sb->claim);
         else
-                make_box(sb);
+                make_files(sb);
 }
 
 static void on_old_gone(struct cay_async *e, const struct cay_error *err)
@@ -645,14 +699,14 @@ void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const 
         struct cay_async *e;
 
         c->next = NULL;
-        if (sb != NULL && cay_sandbox_check_engine(sb, &err) == 0 && cay_sandbox_check_free(sb, &err) == 0) {
+        if (sb != NULL && cay_sandbox_check_engine(sb, &err) == 0 && cay_sandbox_check_still(sb, &err) == 0) {
                 if (cay_sandbox_state(sb) != CAY_STATE_STOPPED && cay_sandbox_state(sb) != CAY_STATE_ERROR)
                         cay_fail(&err, CAY_CONFLICT, "sandbox '%s' is running already (%s)", sb->id,
                                  cay_state_word(cay_sandbox_state(sb)));
                 else if (!sb->has_box && cay_service_check_room(s, sb->owner, &err) == 0)
                         cay_sandbox_check_own_ports(sb, &err);
         }
-        if (err.code == CAY_OK && check_disk(s, &err) == 0 && sb->has_workspace && folder)
+        if (err.code == CAY_OK && cay_service_check_disk(s, &err) == 0 && sb->has_workspace && folder)
                 hold_folder(sb, folder, &err);
         if (err.code != CAY_OK) {
                 cay_service_fail_job(s, &c->job, &err);
@@ -663,6 +717,7 @@ void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const 
         sb->before = cay_sandbox_state(sb);
         sb->before_cause = sb->cause;
         cay_str_copy(sb->before_text, sizeof(sb->before_text), sb->cause_text);
+        cay_sandbox_asked_by(sb, v);
         cay_sandbox_begin(sb, CAY_SANDBOX_EVENT_START, c);
         cay_sandbox_use(sb);
         cay_exec_end_all(sb, CAY_CAUSE_SANDBOX_GONE, "the sandbox did not answer and was started anew");

@@ -51,7 +51,7 @@ int cay_sandbox_read_policy(struct cay_sandbox *sb, const char *policy, struct c
 
         if (policy == NULL && sb->network == CAY_NETWORK_BRIDGE && has_broker(sb))
                 policy = plain;
-        if (policy == NULL && (sb->network == CAY_NETWORK_LIST || sb->network == CAY_NETWORK_LEARN))
+        if (policy == NULL && sb->network != CAY_NETWORK_NONE && sb->network != CAY_NETWORK_BRIDGE)
                 return cay_fail(err, CAY_INVALID, "allow: the network '%s' needs rules",
                                 cay_network_word(sb->network));
         free(cay_take(sb->policy));
@@ -87,6 +87,24 @@ int cay_sandbox_put_network(const struct cay_sandbox *sb, struct cay_spec *spec,
         if (sb->secrets != NULL && sb->service->env.secrets_ca != NULL)
                 spec->ca = sb->service->env.secrets_ca(sb->service->env.ctx);
         return 0;
+}
+
+const char *cay_service_member_find(const struct cay_service *s, const char *owner, const char *network,
+                                    const char *host, const char *except)
+{
+        char line[3 * CAY_NAME_MAX + 16];
+        size_t len = (size_t)snprintf(line, sizeof(line), "\nmember %s %s %s\n", owner, network, host);
+
+        for (unsigned i = 0; i < s->count; i++) {
+                const struct cay_sandbox *sb = s->sorted[i];
+                size_t policy_len = sb->policy != NULL ? strlen(sb->policy) : 0;
+
+                if (policy_len >= len && !cay_sandbox_is_ending(sb) &&
+                    strcmp(sb->policy + policy_len - len, line) == 0 &&
+                    (except == NULL || strcmp(sb->id, except) != 0))
+                        return sb->id;
+        }
+        return NULL;
 }
 
 /* Boxes and the broker */

@@ -72,7 +72,7 @@ static void fail(struct cay_async *e, const struct cay_error *err)
         if (is_in_vain(e)) {
                 take_back(sb, e->before);
                 sb->dirty = true;
-                cay_tick_by(e->service, 0);
+                cay_tick_sandbox(sb, 0);
                 cay_wrap(&told, "network");
         } else {
                 cay_log_warn("a sandbox's network is not as it should be yet", "id=%s error=%s", sb->id,
@@ -83,12 +83,42 @@ static void fail(struct cay_async *e, const struct cay_error *err)
         answer(e, &told);
 }
 
+/* The broker has closed its sockets: it gets others. */
+static void on_let_go(struct cay_async *e, const struct cay_error *err)
+{
+        struct cay_sandbox *sb = e->sandbox;
+
+        if (sb == NULL || !sb->has_box || cay_sandbox_is_ending(sb)) {
+                if (sb != NULL)
+                        sb->network_asked = false;
+                answer(e, &(struct cay_error){ 0 }); /* it is stored, and there is nothing to apply it to */
+        } else if (err->code != CAY_OK) {
+                fail(e, err);
+        } else {
+                cay_network_apply(sb, cay_take(e->call), cay_take(e->before));
+        }
+}
+
+/* Its sockets are too few for what it is to have: a member of a private network has more. */
+static void make_anew(struct cay_sandbox *sb, struct cay_async *e)
+{
+        struct cay_network_broker *n = sb->service->env.network;
+        struct cay_async *next = go_on(e, on_let_go);
+
+        next->local = true;
+        n->ops->let_go(n, sb->id, cay_async_engine(next, CAY_SERVICE_ENGINE_MS));
+}
+
 static void on_in_force(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
 
         if (sb == NULL) {
                 answer(e, err);
+                return;
+        }
+        if (err->code == CAY_CONFLICT && sb->has_box && !cay_sandbox_is_ending(sb)) {
+                make_anew(sb, e);
                 return;
         }
         if (err->code != CAY_OK && err->code != CAY_EXISTS && sb->has_box && !cay_sandbox_is_ending(sb)) {
@@ -245,6 +275,7 @@ void cay_service_network_update(struct cay_service *s, const struct cay_viewer *
         cay_sandbox_use(sb);
         b = s->store->ops->begin(s->store);
         cay_record_put_sandbox(sb, b, cay_sandbox_state(sb));
+        cay_sandbox_asked_by(sb, v);
         cay_event_put(e, b, sb, CAY_EVENT_NETWORK_CHANGED, "network", cay_network_word(sb->network), NULL);
         cay_async_commit(e, b);
 }

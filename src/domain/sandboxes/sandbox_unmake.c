@@ -48,7 +48,7 @@ static void put_execs(struct cay_async *e, struct cay_store_batch *b, struct cay
         size_t used = 0;
 
         for (struct cay_exec *x = sb->execs; x != NULL; x = x->next) {
-                if (x->phase != CAY_EXEC_PHASE_JUDGED)
+                if (!cay_exec_is_due(x))
                         continue;
                 used += cay_record_exec_size(x);
                 x->dirty = used > BATCH_ROOM;
@@ -207,18 +207,32 @@ static bool is_stopped(struct cay_sandbox *sb, struct cay_service_call *c)
         return true;
 }
 
+void cay_sandbox_stop(struct cay_sandbox *sb, struct cay_service_call *c)
+{
+        struct cay_service *s = sb->service;
+        struct cay_store_batch *b;
+        struct cay_async *e;
+
+        cay_service_step_reached(CAY_SERVICE_STEP_stop_asked);
+        cay_sandbox_begin(sb, CAY_SANDBOX_EVENT_STOP, c);
+        cay_sandbox_note_expiry(sb);
+        e = cay_async_new(s, sb, NULL, on_stop_stored);
+        b = s->store->ops->begin(s->store);
+        sb->stopping = true;
+        cay_record_put_sandbox_as(sb, b, CAY_STATE_STOPPED, CAY_CAUSE_KILLED, STOPPED_TEXT);
+        cay_async_commit(e, b);
+}
+
 void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const char *id,
                       struct cay_service_call *c)
 {
         struct cay_error err = { 0 };
         struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
-        struct cay_store_batch *b;
-        struct cay_async *e;
 
         c->next = NULL;
         if (sb != NULL && is_stopped(sb, c))
                 return;
-        if (sb != NULL && cay_sandbox_check_engine(sb, &err) == 0 && cay_sandbox_check_free(sb, &err) == 0 &&
+        if (sb != NULL && cay_sandbox_check_engine(sb, &err) == 0 && cay_sandbox_check_still(sb, &err) == 0 &&
             cay_sandbox_state(sb) == CAY_STATE_CREATING)
                 cay_fail(&err, CAY_CONFLICT, "sandbox '%s' is not running (%s)", sb->id,
                          cay_state_word(cay_sandbox_state(sb)));
@@ -232,13 +246,8 @@ void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const c
                 cay_service_fail_job(s, &c->job, &err);
                 return;
         }
-        cay_service_step_reached(CAY_SERVICE_STEP_stop_asked);
-        cay_sandbox_begin(sb, CAY_SANDBOX_EVENT_STOP, c);
-        e = cay_async_new(s, sb, NULL, on_stop_stored);
-        b = s->store->ops->begin(s->store);
-        sb->stopping = true;
-        cay_record_put_sandbox_as(sb, b, CAY_STATE_STOPPED, CAY_CAUSE_KILLED, STOPPED_TEXT);
-        cay_async_commit(e, b);
+        cay_sandbox_asked_by(sb, v);
+        cay_sandbox_stop(sb, c);
 }
 
 /* destroy */
@@ -277,9 +286,31 @@ static void on_box_destroyed(struct cay_async *e, const struct cay_error *err)
         /* The record is back, so that the remains have an owner. */
         cay_wrap(&why, "sandbox '%s' could not be removed wholly", sb->id);
         sb->destroy_why = NULL;
+        if (sb->hidden && cay_table_find_name(sb->service, sb->owner, sb->name) != NULL)
+                sb->name[0] = '\0'; /* another one has it now */
+        sb->hidden = false;
         cay_sandbox_answer(sb->service, &sb->destroy_calls, &why);
         cay_sandbox_fail(sb, CAY_CAUSE_ENGINE_LOST, why.msg);
         cay_sandbox_finish(sb, &why);
+}
+
+static void answer_early(struct cay_sandbox *sb)
+{
+        static const struct cay_error fine = { 0 };
+        struct cay_service_call **at = &sb->destroy_calls;
+
+        while (*at != NULL) {
+                struct cay_service_call *c = *at;
+
+                if (!c->early) {
+                        at = &c->next;
+                        continue;
+                }
+                *at = c->next;
+                c->next = NULL;
+                sb->hidden = true;
+                cay_service_fail_job(sb->service, &c->job, &fine);
+        }
 }
 
 static void on_drop_stored(struct cay_async *e, const struct cay_error *err)
@@ -307,6 +338,7 @@ static void on_drop_stored(struct cay_async *e, const struct cay_error *err)
                 return;
         }
         cay_async_unmake(cay_async_new(s, sb, NULL, on_box_destroyed), false, CAY_SERVICE_UNMAKE_MS);
+        answer_early(sb);
 }
 
 void cay_sandbox_destroy(struct cay_sandbox *sb, const char *why, struct cay_service_call *c)
@@ -348,10 +380,12 @@ void cay_service_destroy(struct cay_service *s, const struct cay_viewer *v, cons
         struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
 
         c->next = NULL;
-        if (sb == NULL)
+        if (sb == NULL) {
                 cay_service_fail_job(s, &c->job, &err);
-        else
+        } else {
+                cay_sandbox_asked_by(sb, v);
                 cay_sandbox_destroy(sb, "asked", c);
+        }
 }
 
 /* Boxes that do not answer or are gone */
@@ -495,8 +529,9 @@ static void on_item_gone(struct cay_job *job)
 
 static bool is_empty(const struct cay_sandbox_filter *f)
 {
-        return f == NULL || (f->name == NULL && f->template_name == NULL && f->labels.count == 0 &&
-                             f->states == 0 && f->older_ms == 0 && f->idle_ms == 0);
+        return f == NULL ||
+               (f->name == NULL && f->template_name == NULL && f->labels.count == 0 && f->states == 0 &&
+                f->older_ms == 0 && f->idle_ms == 0 && f->metadata.count == 0 && f->after_wall_ms == 0);
 }
 
 static int choose(struct cay_service *s, const struct cay_viewer *v, const struct cay_sandbox_filter *f,
@@ -543,6 +578,7 @@ void cay_service_cleanup(struct cay_service *s, const struct cay_viewer *v,
         for (unsigned i = 0; i < c->count; i++) {
                 c->items[i].cleanup = c;
                 cay_job_init(&c->items[i].call.job, on_item_gone);
+                cay_sandbox_asked_by(cay_table_find(s, c->ids[i]), v);
                 cay_sandbox_destroy(cay_table_find(s, c->ids[i]), "cleanup", &c->items[i].call);
         }
 }

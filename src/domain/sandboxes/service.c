@@ -85,8 +85,11 @@ int cay_service_open(const struct cay_service_env *env, void (*on_ready)(struct 
                 s->env.ping_ms = 5000;
         if (s->env.ping_misses == 0)
                 s->env.ping_misses = 3;
+        if (cay_pool_init(&s->pool, s->env.pool_bytes) < 0)
+                s->pool = (struct cay_pool){ 0 }; /* without one, all is as with none */
         cay_service_step_arm();
         cay_engines_open(s);
+        cay_snapshots_open(s);
         if (cay_adopt_begin(s, err) < 0) {
                 cay_service_free(s);
                 return -1;
@@ -153,7 +156,9 @@ void cay_service_free(struct cay_service *s)
                 end_calls(s, sb, &err);
                 cay_sandbox_free(sb);
         }
+        cay_snapshots_close(s, &err);
         cay_tick_stop(s);
+        cay_pool_close(s);
         cay_network_close(s);
         cay_async_let_go_all(s);
         cay_event_drop_all(s);
@@ -196,6 +201,7 @@ void cay_service_figures(struct cay_service *s, const struct cay_viewer *v, stru
                         count_sandbox(s->sorted[i], ret);
         s->store->ops->health(s->store, &store);
         ret->store_full = store.is_full;
+        cay_pool_figures(&s->pool, &ret->pool);
         ret->store_damaged = store.is_damaged;
         if (!v->sees_all)
                 return;

@@ -34,6 +34,7 @@
 #include "foundation/base/buf.h"
 #include "foundation/base/field.h"
 #include "foundation/base/job.h"
+#include "domain/sandboxes/pool.h"
 #include "domain/model/cause.h"
 #include "domain/model/port_clock.h"
 #include "domain/model/port_engine.h"
@@ -53,6 +54,7 @@
 #define CAY_SERVICE_OWN_PORTS_MAX 256u     /* published ports that the daemon answers itself, of all owners */
 #define CAY_SERVICE_EXECS_RUNNING_MAX 128  /* of a sandbox at once */
 #define CAY_SERVICE_EXECS_KEPT 64          /* ended ones of a sandbox that can still be queried */
+#define CAY_SERVICE_EXECS_SPARE 15         /* and so many more, until they are dropped together */
 #define CAY_SERVICE_OUTPUT_KEPT                                                                              \
         (64ull << 20) /* bytes of ended commands of a sandbox; the oldest are dropped first */
 
@@ -64,7 +66,10 @@ struct cay_sandbox; /* private */
 struct cay_viewer {
         const char *owner; /* never NULL */
         bool sees_all;     /* admin */
+        const char *by;    /* the token, key or session that asks, for the journal; NULL: nobody of these */
 };
+
+#define CAY_SERVICE_BY_MAX 127u
 
 #define CAY_SERVICE_ENGINES_MAX 8 /* that are known, available or not */
 
@@ -86,11 +91,14 @@ struct cay_service_env { /* borrowed: everything outlives the service */
         unsigned node, epoch;          /* in every id (foundation/base/id.h) */
         bool keeps_unowned;            /* the store has lost records: files without a record are left alone */
 
-        unsigned max_alive;       /* sandboxes with a box, all owners; 0: 10 */
-        unsigned max_alive_owner; /* of one owner; 0: only the total counts */
-        unsigned max_known;       /* sandboxes, also stopped ones, all owners; 0: CAY_SERVICE_KNOWN_MAX */
-        uint64_t max_disk_owner;  /* disk limits of one owner's, added up; 0: not counted */
-        uint64_t disk_reserve;    /* free bytes of the spool folder's disk below which nothing is made */
+        unsigned max_alive;         /* sandboxes with a box, all owners; 0: 10 */
+        unsigned max_alive_owner;   /* of one owner; 0: only the total counts */
+        unsigned max_known;         /* sandboxes, also stopped ones, all owners; 0: CAY_SERVICE_KNOWN_MAX */
+        uint64_t max_disk_owner;    /* disk limits of one owner's, added up; 0: not counted */
+        unsigned max_volumes_owner; /* named volumes; 0: any number */
+        uint64_t volume_bytes;      /* of a new one, where the engine limits it */
+        uint64_t pool_bytes;        /* memory for boxes that are kept ready; 0: none are */
+        uint64_t disk_reserve;      /* free bytes of the spool folder's disk below which nothing is made */
         /* how long a terminal may be left alone, without a watcher, input or output; 0: unlimited */
         uint64_t terminal_idle_ms;
         uint64_t spool_bytes; /* of output kept of each command; 0: CAY_SERVICE_SPOOL_BYTES */
@@ -170,14 +178,19 @@ CAY_DEFINE_AUTO(struct cay_service, cay_service_free)
 /* Sandboxes */
 
 enum cay_network {
-        CAY_NETWORK_NONE,   /* loopback alone */
-        CAY_NETWORK_BRIDGE, /* a way out to public addresses: not all engines support it */
-        CAY_NETWORK_LIST,   /* to what its rules allow: for engines with CAY_ENGINE_CAN_EGRESS */
-        CAY_NETWORK_LEARN,  /* as bridge, to see from its log which rules it needs: likewise */
+        CAY_NETWORK_NONE,    /* loopback alone */
+        CAY_NETWORK_BRIDGE,  /* a way out to public addresses: not all engines support it */
+        CAY_NETWORK_LIST,    /* to what its rules allow: for engines with CAY_ENGINE_CAN_EGRESS */
+        CAY_NETWORK_LEARN,   /* as bridge, to see from its log which rules it needs: likewise */
+        CAY_NETWORK_PRIVATE, /* to others of its private network alone: likewise */
         CAY_NETWORK_COUNT
 };
 
 #define CAY_NETWORK_RULES_MAX 100u /* allowances of one request; the same for denials */
+
+/* The id of the owner's sandbox with this name in its private network (stopped ones count), other than `except`; NULL: none. */
+const char *cay_service_member_find(const struct cay_service *s, const char *owner, const char *network,
+                                    const char *host, const char *except);
 
 const char *cay_network_word(enum cay_network network); /* never NULL */
 int cay_network_find(const char *word);                 /* -1: none */
@@ -193,9 +206,11 @@ struct cay_folder {    /* of the host, and the right by which it is mapped; borr
 
 struct cay_sandbox_new {           /* zeroed: all defaults but limits */
         const char *owner;         /* who it belongs to */
+        const char *by;            /* as in struct cay_viewer */
         const char *name;          /* NULL or "": none; else cay_id_is_valid, unique among the owner's */
         const char *template_name; /* NULL: "host" */
         const char *engine;        /* NULL or "auto": the default one; see cay_service_engine_choose */
+        const char *snapshot;      /* id of the owner's whose files it gets (snapshot.h); NULL: none */
         struct cay_field_map labels, metadata, env;
         /* as the engine is to hold them; wall_ms, cpu_time_ms, output_bytes: defaults of execs */
         struct cay_limits limits;
@@ -211,8 +226,10 @@ struct cay_sandbox_new {           /* zeroed: all defaults but limits */
         struct cay_folder folder;           /* looked at only with has_workspace; copied */
         const char *workspace_path;         /* for people; may be NULL */
         struct cay_sandbox_options options; /* texts in it are copied */
-        uint64_t timeout_ms;                /* lifetime; 0: unlimited */
-        uint64_t idle_ms;                   /* without use; 0: unlimited */
+        unsigned pool;                      /* boxes of its shape to be kept ready; 0: none */
+        bool brief;          /* for one piece of work: its files end with its box, and no stop keeps them */
+        uint64_t timeout_ms; /* lifetime; 0: unlimited */
+        uint64_t idle_ms;    /* without use; 0: unlimited */
         /*
          * The client's single-use id; NULL: none. A second use ends with CAY_EXISTS and makes nothing
          * (call.first has the first one's result).
@@ -230,9 +247,14 @@ void cay_service_note_refused(struct cay_service *s, const char *owner); /* coun
 
 /* A call about one sandbox: create and whatever changes its state. */
 struct cay_service_call {
-        struct cay_job job;            /* the caller's on_done */
-        char id[CAY_NAME_MAX + 1];     /* of the sandbox; set by create before it returns, as far as it got */
-        char first[CAY_NAME_MAX + 1];  /* after CAY_EXISTS for a claim: the first one's result */
+        struct cay_job job;           /* the caller's on_done */
+        char id[CAY_NAME_MAX + 1];    /* of the sandbox; set by create before it returns, as far as it got */
+        char first[CAY_NAME_MAX + 1]; /* after CAY_EXISTS for a claim: the first one's result */
+        /*
+         * destroy: answered when it is stored that the sandbox is gone; its box is removed after that. If that
+         * fails, the sandbox is back, in ERROR with the cause.
+         */
+        bool early;
         struct cay_service_call *next; /* private */
 };
 
@@ -253,6 +275,13 @@ void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const c
                       struct cay_service_call *c);
 void cay_service_pause(struct cay_service *s, const struct cay_viewer *v, const char *id,
                        struct cay_service_call *c);
+/*
+ * Sleepers: sandboxes that the daemon paused because nobody used them (options.sleep_after_s). Whoever needs the inside of one wakes it
+ * first. wake of a sandbox that does not sleep succeeds.
+ */
+bool cay_service_sleeps(struct cay_service *s, const struct cay_viewer *v, const char *id);
+void cay_service_wake(struct cay_service *s, const struct cay_viewer *v, const char *id,
+                      struct cay_service_call *c);
 void cay_service_resume(struct cay_service *s, const struct cay_viewer *v, const char *id,
                         struct cay_service_call *c);
 /* Destroys it and all that belongs to it, in any state; waits while a box is being made or removed. */
@@ -316,6 +345,8 @@ struct cay_sandbox_view {
         bool holds_workspace;       /* it can be started without naming its folder again */
         const char *workspace_in;   /* as commands see it */
         struct cay_sandbox_options options;
+        uint64_t
+                memory_freed_bytes; /* PAUSED: that the pause gave back to the host; 0: nothing, or not known */
         enum cay_state state;
         enum cay_cause cause;   /* of ERROR and STOPPED; else NONE */
         const char *cause_text; /* "" when there is none */
@@ -336,12 +367,14 @@ int cay_service_get(struct cay_service *s, const struct cay_viewer *v, const cha
                     struct cay_sandbox_view *ret, struct cay_error *err);
 
 struct cay_sandbox_filter {
-        const char *name;            /* exact; NULL: any */
-        const char *template_name;   /* NULL: any */
-        struct cay_field_map labels; /* each must be there; a NULL value: with any value */
-        unsigned states;             /* bits 1 << enum cay_state; 0: any */
-        uint64_t older_ms;           /* created at least so long ago (by the wall clock); 0: any */
-        uint64_t idle_ms;            /* not used for at least so long; 0: any */
+        const char *name;              /* exact; NULL: any */
+        const char *template_name;     /* NULL: any */
+        struct cay_field_map labels;   /* each must be there; a NULL value: with any value */
+        struct cay_field_map metadata; /* likewise */
+        uint64_t after_wall_ms;        /* created at or after this time; 0: any */
+        unsigned states;               /* bits 1 << enum cay_state; 0: any */
+        uint64_t older_ms;             /* created at least so long ago (by the wall clock); 0: any */
+        uint64_t idle_ms;              /* not used for at least so long; 0: any */
         bool newest_first;
 };
 
@@ -441,6 +474,9 @@ struct cay_engine_view {
 /* The nth in order of preference; false after the last. */
 /* The engine of this name lost its helper program and has a new one (cay_engine_ops.reopen_take). */
 void cay_service_engine_back(struct cay_service *s, const char *name);
+/* A machine of an owner is there again, and the engine lists its boxes and no others: those without a record are removed. */
+void cay_service_machine_back(struct cay_service *s, const char *engine, const char *owner,
+                              const char *machine);
 bool cay_service_engine_at(struct cay_service *s, unsigned nr, struct cay_engine_view *ret);
 /*
  * The engine that a request means: by name; NULL or "auto" is the default. CAY_INVALID: unknown name, err
@@ -475,6 +511,7 @@ struct cay_service_health {
         unsigned files_unclaimed;          /* the same: files without a record */
         struct cay_store_health store;     /* the same */
         struct cay_network_totals network; /* the same */
+        struct cay_pool_figures pool;      /* of everybody: who claimed what is not in them */
 };
 
 void cay_service_figures(struct cay_service *s, const struct cay_viewer *v, struct cay_service_health *ret);

@@ -11,7 +11,8 @@
  *   adopt*.c     start-up                         channel.c          files and ports
  *   engines.c    the engines                      meters.c           counts and times, in all and by owner
  *   recover.c    files without a record           *_phase.c          phase tables, and their only writers
- *   sandbox_network*.c   networks by policy
+ *   sandbox_network*.c   networks by policy       snapshot*.c        snapshots: table, record, making
+ *   sandbox_from.c       sandboxes made of them   sandbox_pool.c     boxes made ahead (pool.c: which, how many)
  *
  * Ownership. The service owns sandboxes and async operations. A sandbox owns its box client and its list of execs.
  * An exec lives while its sandbox lists it, a watcher watches it or an async operation uses it (refs).
@@ -32,6 +33,7 @@
 #include "domain/sandboxes/exec_phase.h"
 #include "domain/sandboxes/history.h"
 #include "domain/sandboxes/meters.h"
+#include "domain/sandboxes/pool.h"
 #include "domain/sandboxes/sandbox_phase.h"
 #include "domain/sandboxes/service.h"
 #include "domain/sandboxes/spool.h"
@@ -40,6 +42,7 @@
 #define CAY_SERVICE_MAKE_MS 30000    /* for the engine to make a box */
 #define CAY_SERVICE_UNMAKE_MS 30000  /* to remove one */
 #define CAY_SERVICE_ENGINE_MS 10000  /* for any other request */
+#define CAY_SERVICE_RECLAIM_MS 10000 /* to give memory back */
 #define CAY_SERVICE_STATS_MS 10000   /* how long the verdict on a command waits for figures */
 #define CAY_SERVICE_START_MS 30000   /* for a command to start */
 #define CAY_SERVICE_WELCOME_MS 10000 /* for an adopted box to answer */
@@ -49,9 +52,12 @@
 #define CAY_SERVICE_KILL_MS 10000   /* a killed command that does not end by then is ended without its END */
 #define CAY_SERVICE_FLUSH_MS 60000  /* how long the last output of a command waits for a full disk */
 #define CAY_SERVICE_USED_MS 60000   /* how old the stored time of last use may get */
+#define CAY_SERVICE_QUICK_MS 50     /* a command that ends sooner is stored once, with its end */
 #define CAY_SERVICE_FRESH_MS 1000   /* time for the caller to watch a new command from its first byte */
 #define CAY_SERVICE_LET_GO_MS 20000 /* how long a start waits for files that the previous box still uses */
 #define CAY_SERVICE_LET_GO_AGAIN_MS 100
+#define CAY_SERVICE_LEAVING_MAX                                                                              \
+        16                     /* boxes of destroyed sandboxes that are being removed, beyond the living */
 #define CAY_SERVICE_LOST_MAX 4 /* known ranges of lost output */
 #define CAY_SERVICE_LOST_TEXT (CAY_SERVICE_LOST_MAX * 2 * 21 + 1)
 #define CAY_SERVICE_AWAIT_MS 30000 /* time to return to it after our restart */
@@ -90,6 +96,8 @@ struct cay_async {
         struct cay_network_log network_log; /* its entries are owned */
         bool told;                          /* on_done ran */
         bool local;                         /* no word of the engine's */
+        bool clones;                        /* a layer that comes after the deadline is to be removed */
+        bool is_new;                        /* makes: with a layer that was made for it */
         bool makes;                         /* a box that comes after the deadline is to be destroyed */
         bool tells;                         /* its commit has an event: watchers are told */
         char owner[CAY_NAME_MAX + 1], id[CAY_NAME_MAX + 1]; /* for that */
@@ -142,6 +150,9 @@ struct cay_sandbox {
         const char **label_words; /* in mem; labels as engines take them, once needed */
         unsigned port_count, box_port_count, volume_count;
         struct cay_sandbox_options options;
+        struct cay_pool_made
+                *pooled; /* owned: the box that was made ahead for it, until it is used; NULL: none */
+        bool brief;      /* not stored: what was kept of it says the rest */
         bool has_workspace;
         enum cay_workspace_mode workspace_mode;
         int workspace_fd;   /* owned; -1: none, or lost with an earlier process */
@@ -159,24 +170,33 @@ struct cay_sandbox {
         uint64_t paused_ms;               /* PAUSED: since when, in store time; 0: not paused */
         uint64_t stood_ms, was_paused_ms; /* of a resume under way */
         uint8_t secret[CAY_STORE_SECRET];
-        bool has_box;      /* the engine has, or may have, a box with this id */
-        bool unmaking;     /* at start-up: the box of a stop that was cut off is being removed */
-        bool stopping;     /* STOPPED is stored; that its box is gone is not, nor the event that says so */
-        bool kept;         /* the engine keeps its writable layer: stop leaves it, start uses it again */
-        bool layer_seen;   /* at start-up: the layer is there */
-        bool layer_bad;    /* START: it could not be restored */
-        bool layer_mended; /* START: it was damaged, and the last writes may be missing */
-        bool dirty;        /* the record is outdated: stored again at the next tick */
+        bool has_box;    /* the engine has, or may have, a box with this id */
+        bool unmaking;   /* at start-up: the box of a stop that was cut off is being removed */
+        bool stopping;   /* STOPPED is stored; that its box is gone is not, nor the event that says so */
+        bool kept;       /* the engine keeps its writable layer: stop leaves it, start uses it again */
+        bool layer_seen; /* at start-up: the layer is there */
+        unsigned clones; /* copies of its layer that are being made */
+        char from[CAY_NAME_MAX + 1]; /* MAKE: the snapshot whose files it gets; "": none */
+        void (*on_files)(struct cay_sandbox *sb, const struct cay_error *err); /* when they are copied */
+        bool layer_bad;           /* START: it could not be restored */
+        bool layer_mended;        /* START: it was damaged, and the last writes may be missing */
+        bool dirty;               /* the record is outdated: stored again at the next tick */
         enum cay_state put_state; /* as of the last put */
         bool listed;              /* is in the table */
+        bool hidden;              /* somebody was told that it is gone, and its box is on its way out */
         unsigned skipped, watched;
         char *box_workspace; /* owned; NULL: the default place */
         enum cay_template_kind template_kind;
 
         /* the pending operation */
+        char by[CAY_SERVICE_BY_MAX + 1];        /* who asked for the last change; "": nobody, or not known */
         uint64_t begun_ns;                      /* monotonic */
         struct cay_service_call *calls;         /* answered when it is over */
         struct cay_service_call *destroy_calls; /* wait for it, then destroy */
+        struct cay_service_call *wake_calls;    /* wait for it, then wake it */
+        bool wakes;                             /* it is woken then, whether somebody waits or not */
+        bool was_asleep;                        /* RESUME: before it */
+        uint64_t reclaimed_bytes;               /* given back by the last pause */
         const char *destroy_why;                /* the destroy that follows; NULL: none */
         struct cay_error why;                   /* of undoing */
         enum cay_state before; /* START: the state before. Engine missing: the stored state */
@@ -192,7 +212,9 @@ struct cay_sandbox {
         unsigned gone_looks; /* rounds of reading the last messages of a box that is gone */
         uint64_t ping_at_ms, lost_at_ms, linked_at_ms; /* monotonic */
         struct cay_timer relink_timer, gone_timer, adopt_timer;
-        uint64_t let_go_until_ms; /* monotonic: until then, a start retries while its files are in use */
+        struct cay_timer tick_timer; /* its next deadline (tick.c) */
+        uint64_t tick_at_ms;         /* monotonic; 0: not armed */
+        uint64_t let_go_until_ms;    /* monotonic: until then, a start retries while its files are in use */
 
         /* what is in it */
         struct cay_exec *execs;       /* ref each; oldest first */
@@ -208,6 +230,18 @@ struct cay_sandbox {
         bool no_history;              /* there was no room when its first point came */
 };
 
+#define CAY_EXEC_DIGEST_MAX (1024u * 1024) /* bytes of each stream that are hashed */
+#define CAY_EXEC_DIGEST_TEXT 65u
+
+struct cay_digest;
+
+struct cay_exec_digest {
+        struct cay_digest *sum;          /* owned; NULL: not begun, or ended */
+        uint64_t bytes;                  /* that came, hashed or not */
+        bool is_lost;                    /* it cannot be computed */
+        char text[CAY_EXEC_DIGEST_TEXT]; /* once ended */
+};
+
 struct cay_exec {
         struct cay_service *service;
         struct cay_sandbox *sandbox; /* NULL: it has gone */
@@ -215,7 +249,8 @@ struct cay_exec {
         unsigned refs;
         struct cay_arena mem, start_mem; /* texts; those that only starting needs */
         char id[CAY_NAME_MAX + 1], sandbox_id[CAY_NAME_MAX + 1];
-        char owner[CAY_NAME_MAX + 1]; /* who asked for it: for the claim */
+        char owner[CAY_NAME_MAX + 1];    /* who asked for it: for the claim */
+        char by[CAY_SERVICE_BY_MAX + 1]; /* with which credential: for the journal */
 
         const char **argv;
         const char *cwd, *user_text, *argv_json;
@@ -224,6 +259,7 @@ struct cay_exec {
         const char *term;
         struct cay_field_map env; /* start_mem: may hold secrets, not stored */
         bool is_line, has_stdin, tty, background, output_cut;
+        bool waits; /* whoever asked for it is told of its end alone */
         uint16_t rows, cols;
         uint64_t timeout_ms, cpu_time_ms, output_bytes;
         char claim[CAY_SERVICE_CLAIM_MAX + 1];
@@ -233,8 +269,10 @@ struct cay_exec {
         bool begun;                /* init said to this process that it runs, or did */
         bool start_told, end_told; /* exec_started and exec_ended are in the journal, or on their way there */
         bool told_together;        /* in one batch */
-        struct cay_exec_call *call; /* start, not answered yet */
-        bool dirty;                 /* its record is outdated */
+        struct cay_exec_call *call;   /* start, not answered yet */
+        bool dirty;                   /* its record is outdated */
+        bool is_dropped;              /* its record is: removed at the next tick */
+        struct cay_async *dropped_by; /* borrowed: the commit that drops its record; NULL: none does */
         /* monotonic: until then, its end waits for its last output; 0: it does not */
         uint64_t flush_until_ms;
         bool held;      /* acknowledgements are withheld */
@@ -253,6 +291,7 @@ struct cay_exec {
         uint64_t force_at_ms; /* monotonic: then it is ended without an END; 0: never */
         enum cay_cause force_as;
         struct cay_timer start_timer;
+        struct cay_timer quick_timer; /* then its start is stored by itself, and told */
 
         struct cay_box_channel ch;
         struct cay_box_lookup lookup;
@@ -277,6 +316,7 @@ struct cay_exec {
         uint64_t awaited_from, awaited_until_ms; /* monotonic */
         uint64_t owed[CAY_SPOOL_STREAMS];        /* received, not acknowledged */
         struct cay_buf pending;                  /* could not be written: stream, length, bytes… */
+        struct cay_exec_digest digests[CAY_SPOOL_STREAMS];
         struct cay_exec_watcher *watchers;
         unsigned watcher_count;
         struct cay_exec_input *inputs;
@@ -305,16 +345,21 @@ struct cay_service {
         unsigned count, cap;
         struct cay_async *async_ops;
         struct cay_event_watch *event_watches;
-        struct cay_claim *claims; /* owned: of requests under way */
-        struct cay_left *left;    /* owned: files without a record (recover.c) */
+        struct cay_claim *claims;        /* owned: of requests under way */
+        struct cay_snapshots *snapshots; /* owned (snapshot_priv.h) */
+        struct cay_left *left;           /* owned: files without a record (recover.c) */
         unsigned left_count;
         bool probing;                   /* a full store is being probed */
         bool full_told;                 /* the full store was logged */
         struct cay_timer network_timer; /* boxes without a network are tried again */
         struct cay_timer tick_timer;
         uint64_t tick_at_ms; /* monotonic; 0: not armed */
+        uint64_t walk_at_ms; /* monotonic: then all sandboxes are checked, whatever their timers say */
         unsigned adopting;   /* pending operations of the start */
         uint64_t adoptions, relinks;
+        struct cay_pool pool;
+        struct cay_timer pool_timer; /* the next look at it */
+        bool pool_making;            /* one is under way */
         struct cay_meters meters;
         struct cay_network_totals network_totals;
 };
@@ -364,13 +409,24 @@ void cay_async_unmake(struct cay_async *e, bool keep, unsigned ms);
 /* Removes a box without an owner, or (keep) all but its layer; the result is only logged. */
 void cay_async_remove_box(struct cay_engine_row *row, const char *id, bool keep);
 
+/* exec_digest.c */
+void cay_exec_digest_add(struct cay_exec *x, unsigned stream, const void *bytes, size_t len);
+/* "" if there is none. May be called again. */
+void cay_exec_digest_end(struct cay_exec *x, unsigned stream, char ret[CAY_EXEC_DIGEST_TEXT]);
+void cay_exec_digest_free(struct cay_exec *x, unsigned stream);
+
 /* event.c */
+/* Who asks for the change that begins now; NULL: nobody does, it is the daemon's own. */
+void cay_sandbox_asked_by(struct cay_sandbox *sb, const struct cay_viewer *v);
 /*
  * Adds an event to a batch and notes on the async operation that watchers are to be told. fmt: JSON members
  * as `name` or text pairs, NULL-terminated.
  */
 void cay_event_put(struct cay_async *e, struct cay_store_batch *b, const struct cay_sandbox *sb,
                    enum cay_event_kind kind, ... /* name, value; NULL */);
+/* The same of one that may be gone. */
+void cay_event_put_of(struct cay_async *e, struct cay_store_batch *b, const char *sandbox, const char *owner,
+                      enum cay_event_kind kind, ... /* name, value; NULL */);
 /* The same without a sandbox: only administrators see it. */
 void cay_event_put_daemon(struct cay_async *e, struct cay_store_batch *b, enum cay_event_kind kind,
                           ... /* name, value; NULL */);
@@ -386,6 +442,7 @@ void cay_record_put_sandbox(struct cay_sandbox *sb, struct cay_store_batch *b, e
 void cay_record_put_sandbox_as(struct cay_sandbox *sb, struct cay_store_batch *b, enum cay_state state,
                                enum cay_cause cause, const char *text);
 void cay_record_put_exec(struct cay_exec *x, struct cay_store_batch *b);
+void cay_record_print_options(struct cay_json *j, const struct cay_sandbox_options *o); /* members */
 int cay_record_argv_text(struct cay_exec *x, struct cay_error *err);
 int cay_record_read_sandbox(struct cay_service *s, const struct cay_store_sandbox *r,
                             struct cay_sandbox **ret, struct cay_error *err);
@@ -444,6 +501,25 @@ void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret)
 /* sandbox_make.c: owner and name are valid, and the name is free */
 int cay_sandbox_check_names(struct cay_service *s, const struct cay_sandbox_new *w, struct cay_error *err);
 
+/* No pause, resume, stop or start while a copy of its files is made. */
+int cay_sandbox_check_still(const struct cay_sandbox *sb, struct cay_error *err);
+uint64_t cay_service_disk_of(const struct cay_service *s, const char *owner); /* sandbox_make.c: bytes */
+int cay_service_check_disk(struct cay_service *s, struct cay_error *err);     /* it is not nearly full */
+
+/* snapshot.c */
+void cay_snapshots_open(struct cay_service *s);
+void cay_snapshots_close(struct cay_service *s, const struct cay_error *err);
+int cay_snapshots_load(struct cay_service *s, struct cay_error *err); /* snapshot_record.c */
+uint64_t cay_snapshots_disk(const struct cay_service *s, const char *owner);
+void cay_snapshots_tick(struct cay_service *s, uint64_t now_ms);
+bool cay_snapshots_note_layer(struct cay_service *s, const char *id); /* true: it is a snapshot's */
+void cay_snapshots_note_missing(struct cay_engine_row *row);          /* all of its layers were noted */
+
+/* sandbox_from.c: its files come from a snapshot */
+int cay_sandbox_from(struct cay_sandbox *sb, const char *snapshot, struct cay_error *err); /* of a new one */
+void cay_sandbox_get_files(struct cay_sandbox *sb,
+                           void (*then)(struct cay_sandbox *sb, const struct cay_error *err));
+
 /* sandbox_extras.c: networks, ports, volumes */
 int cay_sandbox_read_extras(struct cay_sandbox *sb, enum cay_network network,
                             const struct cay_field_texts *ports, const struct cay_field_texts *volumes,
@@ -485,7 +561,29 @@ void cay_network_apply(struct cay_sandbox *sb, struct cay_service_call *call,
                        struct cay_network_before *before);
 void cay_network_before_free(struct cay_network_before *b); /* accepts NULL */
 
+/* sandbox_pool.c */
+/* A new sandbox, not in the table yet: gives it a box that was made ahead (sb->pooled, and its id), if there is one. */
+void cay_pool_try(struct cay_sandbox *sb, unsigned want);
+bool cay_pool_use(struct cay_sandbox *sb, struct cay_async *e); /* ends e with that box; false: it has none */
+void cay_pool_unuse(struct cay_sandbox *sb);                    /* it comes to nothing: the box is removed */
+void cay_pool_tend(struct cay_service *s, uint64_t in_ms);
+void cay_pool_on_gone(struct cay_engine_row *row, const char *id); /* also when it is none of the pool's */
+void cay_pool_clear(struct cay_engine_row *row, bool remove_boxes);
+void cay_pool_close(struct cay_service *s);
+
 /* sandbox_unmake.c */
+/* Without a caller that waits: as cay_service_pause and cay_service_stop, of one that is usable. */
+void cay_sandbox_pause(struct cay_sandbox *sb);
+void cay_sandbox_resume(struct cay_sandbox *sb, struct cay_service_call *c); /* a paused one; c may be NULL */
+
+/* sandbox_sleep.c */
+bool cay_sandbox_sleeps(const struct cay_sandbox *sb); /* or is on its way there, or back */
+void cay_sandbox_check_sleep(struct cay_sandbox *sb, uint64_t now_ms);
+void cay_sandbox_wake(struct cay_sandbox *sb, struct cay_service_call *c); /* one that sleeps */
+void cay_sandbox_wake_waiting(struct cay_sandbox *sb, const struct cay_error *err);
+void cay_sandbox_stop(struct cay_sandbox *sb, struct cay_service_call *c); /* c: NULL: none */
+/* One that rests at the end of its time to live (on_timeout) has no such end from then on. The caller stores it. */
+void cay_sandbox_note_expiry(struct cay_sandbox *sb);
 void cay_sandbox_destroy(struct cay_sandbox *sb, const char *why, struct cay_service_call *c);
 /* False: another operation is pending; nothing was done. */
 bool cay_sandbox_gone(struct cay_sandbox *sb, enum cay_cause as, const char *text);
@@ -531,8 +629,12 @@ void cay_left_tell(struct cay_service *s);      /* all of them were added: tells
 void cay_left_free(struct cay_service *s);
 
 /* tick.c */
-void cay_tick_by(struct cay_service *s, uint64_t in_ms); /* tick within this time */
+void cay_tick_by(struct cay_service *s, uint64_t in_ms); /* the engines and the store, within this time */
+void cay_tick_sandbox(struct cay_sandbox *sb,
+                      uint64_t in_ms);    /* this sandbox and its commands; accepts NULL */
+void cay_tick_all(struct cay_service *s); /* everything, soon */
 void cay_tick_stop(struct cay_service *s);
+void cay_tick_forget(struct cay_sandbox *sb); /* it is being freed */
 
 /* exec.c */
 struct cay_exec *cay_exec_new(struct cay_service *s, struct cay_sandbox *sb);
@@ -555,7 +657,13 @@ void cay_exec_use(struct cay_exec *x); /* it had input, output, or a watcher */
 uint64_t cay_exec_idle_ms(const struct cay_exec *x);
 void cay_exec_drop_record(struct cay_exec *x);
 void cay_exec_spool_name(const struct cay_exec *x, char ret[2 * CAY_NAME_MAX + 2]);
-void cay_exec_trim(struct cay_sandbox *sb); /* drops ended ones beyond the limit */
+/*
+ * Ended ones beyond the limit: their records are dropped in the batch of e; they go themselves with the next
+ * tick after it is stored, off the path of any answer.
+ */
+void cay_exec_put_trim(struct cay_async *e, struct cay_store_batch *b, struct cay_sandbox *sb);
+void cay_exec_note_trim(const struct cay_async *e, struct cay_sandbox *sb, bool is_stored);
+void cay_exec_trim(struct cay_sandbox *sb); /* from a tick */
 
 /* exec_phase.c */
 /*
@@ -566,12 +674,15 @@ bool cay_exec_move(struct cay_exec *x, enum cay_exec_event event);
 enum cay_exec_state cay_exec_state(const struct cay_exec *x); /* for clients */
 bool cay_exec_is_alive(const struct cay_exec *x);             /* its end is not known */
 bool cay_exec_is_judged(const struct cay_exec *x);            /* its cause is known, but not announced */
-bool cay_exec_is_ended(const struct cay_exec *x);             /* its end was announced */
-bool cay_exec_is_stored(const struct cay_exec *x);            /* the store has a record */
+bool cay_exec_is_due(const struct cay_exec *x);    /* the same, and no commit of its end is under way */
+bool cay_exec_is_ended(const struct cay_exec *x);  /* its end was announced */
+bool cay_exec_is_stored(const struct cay_exec *x); /* the store has a record */
 
 /* exec_start.c */
 void cay_exec_maybe_answer(struct cay_exec *x);
 void cay_exec_refuse(struct cay_exec *x, const struct cay_error *err); /* before it ran: leaves no trace */
+/* Its first commit failed: the caller is told, and nothing of it stays. x may be freed. */
+void cay_exec_unstored(struct cay_exec *x, const struct cay_error *err);
 extern const struct cay_box_channel cay_exec_channel_events;
 
 /* exec_end.c */

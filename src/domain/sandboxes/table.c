@@ -96,14 +96,15 @@ struct cay_sandbox *cay_table_find(struct cay_service *s, const char *id)
 struct cay_sandbox *cay_table_find_name(struct cay_service *s, const char *owner, const char *name)
 {
         for (unsigned i = 0; i < s->count; i++)
-                if (strcmp(s->sorted[i]->name, name) == 0 && strcmp(s->sorted[i]->owner, owner) == 0)
+                if (!s->sorted[i]->hidden && strcmp(s->sorted[i]->name, name) == 0 &&
+                    strcmp(s->sorted[i]->owner, owner) == 0)
                         return s->sorted[i];
         return NULL;
 }
 
 bool cay_table_may_see(const struct cay_viewer *v, const struct cay_sandbox *sb)
 {
-        return v->sees_all || strcmp(v->owner, sb->owner) == 0;
+        return !sb->hidden && (v->sees_all || strcmp(v->owner, sb->owner) == 0);
 }
 
 struct cay_sandbox *cay_table_get(struct cay_service *s, const struct cay_viewer *v, const char *id,
@@ -122,10 +123,10 @@ struct cay_sandbox *cay_table_get(struct cay_service *s, const struct cay_viewer
         return NULL;
 }
 
-static bool has_label(const struct cay_sandbox *sb, const struct cay_field_pair *wanted)
+static bool has_pair(const struct cay_field_map *map, const struct cay_field_pair *wanted)
 {
-        for (unsigned i = 0; i < sb->labels.count; i++) {
-                const struct cay_field_pair *pair = &sb->labels.pairs[i];
+        for (unsigned i = 0; i < map->count; i++) {
+                const struct cay_field_pair *pair = &map->pairs[i];
 
                 if (strcmp(pair->name, wanted->name) == 0)
                         return wanted->value == NULL || strcmp(pair->value, wanted->value) == 0;
@@ -154,8 +155,13 @@ bool cay_table_filter_takes(struct cay_sandbox *sb, const struct cay_viewer *v,
         if (f->states != 0 && !(f->states >> cay_sandbox_state(sb) & 1))
                 return false;
         for (unsigned i = 0; i < f->labels.count; i++)
-                if (!has_label(sb, &f->labels.pairs[i]))
+                if (!has_pair(&sb->labels, &f->labels.pairs[i]))
                         return false;
+        for (unsigned i = 0; i < f->metadata.count; i++)
+                if (!has_pair(&sb->metadata, &f->metadata.pairs[i]))
+                        return false;
+        if (sb->created_wall_ms < f->after_wall_ms)
+                return false;
         if (f->older_ms > 0 && cay_service_wall(sb->service) < sb->created_wall_ms + f->older_ms)
                 return false;
         return f->idle_ms == 0 || is_idle_for(sb, f->idle_ms);

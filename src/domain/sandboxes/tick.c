@@ -1,38 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deadlines: one timer for all of them. Each tick goes through all objects and does what is due in the
- * store's time. It sets the next tick to the next deadline, at most a little later than now: the loop's clock
- * and the store's differ (a suspended machine, a clock in a test), so no timer is trusted for long.
+ * Deadlines: a timer for each sandbox and its commands, and one for the engines and the store. A tick does
+ * what is due in the store's time and sets its timer to the next deadline. The loop's clock and the store's
+ * differ (a suspended machine, a clock in a test), so no timer is trusted for long: every MOST_MS all sandboxes
+ * are checked.
  */
+#include <string.h>
+
 #include "foundation/base/clock.h"
 #include "domain/sandboxes/service_priv.h"
 
 #define MOST_MS 5000
 #define PROBE_MS 1000
 #define LEAST_MS 20
-#define PING_GRID_MS 50
+#define GRID_MS 250 /* far deadlines of thousands fall together */
+#define GRID_FROM_MS 1000
+
+static void check(struct cay_sandbox *sb, uint64_t now_ms, uint64_t mono_ms);
+static void check_service(struct cay_service *s, uint64_t mono_ms);
+
+static uint64_t bound(uint64_t in_ms)
+{
+        return in_ms > MOST_MS ? MOST_MS : in_ms < LEAST_MS ? LEAST_MS : in_ms;
+}
 
 static void on_tick(struct cay_timer *t)
 {
         struct cay_service *s = cay_container_of(t, struct cay_service, tick_timer);
 
         s->tick_at_ms = 0;
-        cay_service_tick(s);
+        if (cay_clock_ms() >= s->walk_at_ms)
+                cay_service_tick(s);
+        else
+                check_service(s, cay_clock_ms());
 }
 
 void cay_tick_by(struct cay_service *s, uint64_t in_ms)
 {
         uint64_t at;
 
-        if (in_ms > MOST_MS)
-                in_ms = MOST_MS;
-        if (in_ms < LEAST_MS)
-                in_ms = LEAST_MS;
+        in_ms = bound(in_ms);
         at = cay_clock_ms() + in_ms;
         if (s->tick_at_ms != 0 && s->tick_at_ms <= at)
                 return;
         s->tick_at_ms = at;
         cay_timer_set(s->loop, &s->tick_timer, in_ms, on_tick);
+}
+
+void cay_tick_all(struct cay_service *s)
+{
+        s->walk_at_ms = 0;
+        cay_tick_by(s, 0);
 }
 
 void cay_tick_stop(struct cay_service *s)
@@ -41,9 +59,40 @@ void cay_tick_stop(struct cay_service *s)
         s->tick_at_ms = 0;
 }
 
-static void due_at(struct cay_service *s, uint64_t at_ms, uint64_t now_ms)
+static void on_sandbox_tick(struct cay_timer *t)
 {
-        cay_tick_by(s, at_ms > now_ms ? at_ms - now_ms : 0);
+        struct cay_sandbox *sb = cay_container_of(t, struct cay_sandbox, tick_timer);
+
+        sb->tick_at_ms = 0;
+        if (cay_sandbox_pending(sb) != CAY_PENDING_ADOPT)
+                check(sb, cay_service_now(sb->service), cay_clock_ms());
+}
+
+void cay_tick_sandbox(struct cay_sandbox *sb, uint64_t in_ms)
+{
+        uint64_t now = cay_clock_ms(), at;
+
+        if (sb == NULL || !sb->listed)
+                return;
+        in_ms = bound(in_ms);
+        at = now + in_ms;
+        if (in_ms >= GRID_FROM_MS)
+                at = (at + GRID_MS - 1) / GRID_MS * GRID_MS;
+        if (sb->tick_at_ms != 0 && sb->tick_at_ms <= at)
+                return;
+        sb->tick_at_ms = at;
+        cay_timer_set(sb->service->loop, &sb->tick_timer, at - now, on_sandbox_tick);
+}
+
+void cay_tick_forget(struct cay_sandbox *sb)
+{
+        cay_timer_clear(&sb->tick_timer);
+        sb->tick_at_ms = 0;
+}
+
+static void due_at(struct cay_sandbox *sb, uint64_t at_ms, uint64_t now_ms)
+{
+        cay_tick_sandbox(sb, at_ms > now_ms ? at_ms - now_ms : 0);
 }
 
 static void kill_exec(struct cay_exec *x, enum cay_box_killed why, enum cay_cause as, uint64_t mono_ms)
@@ -69,7 +118,7 @@ static void check_left(struct cay_service *s, struct cay_exec *x, uint64_t mono_
                 x->was_left = true;
                 kill_exec(x, CAY_KILLED_ASKED, CAY_CAUSE_KILLED, mono_ms);
         } else {
-                cay_tick_by(s, limit - idle);
+                cay_tick_sandbox(x->sandbox, limit - idle);
         }
 }
 
@@ -78,21 +127,23 @@ static void check_exec(struct cay_service *s, struct cay_exec *x, uint64_t now_m
 {
         if (x->pending.len > 0) {
                 cay_exec_flush_pending(x);
-                cay_tick_by(s, 1000);
+                cay_tick_sandbox(x->sandbox, 1000);
         }
         if (x->fresh && x->call == NULL && mono_ms >= x->fresh_until_ms) {
                 x->fresh = false;
                 cay_exec_release(x);
         } else if (x->fresh && x->call == NULL) {
-                due_at(s, x->fresh_until_ms, mono_ms);
+                due_at(x->sandbox, x->fresh_until_ms, mono_ms);
         }
         if (x->awaited && (mono_ms >= x->awaited_until_ms || x->force_at_ms != 0)) {
                 x->awaited = false;
                 cay_exec_release(x);
         } else if (x->awaited) {
-                due_at(s, x->awaited_until_ms, mono_ms);
+                due_at(x->sandbox, x->awaited_until_ms, mono_ms);
         }
         cay_exec_check_flush(x);
+        if (cay_exec_is_ended(x) && x->spool.fd >= 0)
+                cay_exec_close_spool(x);
         if (x->dirty && cay_exec_is_ended(x))
                 cay_exec_store_again(x);
         if (!cay_exec_is_alive(x) || cay_sandbox_state(x->sandbox) == CAY_STATE_PAUSED)
@@ -102,11 +153,11 @@ static void check_exec(struct cay_service *s, struct cay_exec *x, uint64_t now_m
         if (x->deadline_ms > 0 && now_ms >= x->deadline_ms)
                 kill_exec(x, CAY_KILLED_WALL_TIME, CAY_CAUSE_WALL_TIME, mono_ms);
         else if (x->deadline_ms > 0)
-                due_at(s, x->deadline_ms, now_ms);
+                due_at(x->sandbox, x->deadline_ms, now_ms);
         check_left(s, x, mono_ms);
         if (x->force_at_ms == 0)
                 return;
-        due_at(s, x->force_at_ms, mono_ms);
+        due_at(x->sandbox, x->force_at_ms, mono_ms);
         /*
          * A command whose output waits for its reader has ended, and that is announced when the reader
          * continues.
@@ -123,24 +174,46 @@ static void check_execs(struct cay_sandbox *sb, uint64_t now_ms, uint64_t mono_m
                 next = x->next;
                 check_exec(sb->service, x, now_ms, mono_ms);
         }
+        cay_exec_trim(sb);
 }
 
 /* Whether the sandbox is to end now. */
 static const char *why_to_end(struct cay_sandbox *sb, uint64_t now_ms)
 {
-        struct cay_service *s = sb->service;
-
         if (sb->expires_ms > 0) {
                 if (now_ms >= sb->expires_ms)
                         return "expired";
-                due_at(s, sb->expires_ms, now_ms);
+                due_at(sb, sb->expires_ms, now_ms);
         }
         if (cay_sandbox_counts_idle(sb)) {
                 if (now_ms >= sb->used_ms + sb->idle_ms)
                         return "idle";
-                due_at(s, sb->used_ms + sb->idle_ms, now_ms);
+                due_at(sb, sb->used_ms + sb->idle_ms, now_ms);
         }
         return NULL;
+}
+
+/* Its time to live is over, and it is to rest then (on_timeout): pauses or stops it. False: that cannot be done. */
+static bool rest(struct cay_sandbox *sb)
+{
+        const char *how = sb->options.on_timeout;
+        enum cay_state state = cay_sandbox_state(sb);
+
+        if (how == NULL || strcmp(how, "destroy") == 0)
+                return false;
+        if (state == CAY_STATE_PAUSED || state == CAY_STATE_STOPPED) {
+                cay_sandbox_note_expiry(sb);
+                cay_sandbox_store_again(sb);
+                return true;
+        }
+        if (state != CAY_STATE_READY && state != CAY_STATE_BUSY)
+                return false;
+        cay_log_info("sandbox rests", "id=%s how=%s", sb->id, how);
+        if (strcmp(how, "pause") == 0 && sb->engine->engine->ops->freeze != NULL)
+                cay_sandbox_pause(sb);
+        else
+                cay_sandbox_stop(sb, NULL);
+        return true;
 }
 
 static void keep_used(struct cay_sandbox *sb, uint64_t now_ms)
@@ -162,18 +235,22 @@ static void check(struct cay_sandbox *sb, uint64_t now_ms, uint64_t mono_ms)
         why = cay_sandbox_is_away(sb)
                       ? NULL
                       : why_to_end(sb, now_ms); /* its engine, which could end it, is missing */
+        if (why != NULL && strcmp(why, "expired") == 0 && rest(sb))
+                return;
         if (why != NULL) {
                 cay_log_info("sandbox ends", "id=%s why=%s", sb->id, why);
+                cay_sandbox_asked_by(sb, NULL);
                 cay_sandbox_destroy(sb, why, NULL);
                 return;
         }
         keep_used(sb, now_ms);
-        if (sb->client == NULL)
+        cay_sandbox_check_sleep(sb, now_ms);
+        if (sb->client == NULL || cay_sandbox_pending(sb) != CAY_PENDING_NONE)
                 return;
         cay_link_ping(sb, mono_ms);
         cay_sandbox_refresh_figures(sb);
-        if (sb->client != NULL) /* rounded: exact times of thousands would keep us awake */
-                due_at(sb->service, sb->ping_at_ms + PING_GRID_MS, mono_ms);
+        if (sb->client != NULL)
+                due_at(sb, sb->ping_at_ms, mono_ms);
 }
 
 static void on_probed(struct cay_async *e, const struct cay_error *err)
@@ -206,6 +283,14 @@ static void probe_store(struct cay_service *s)
         cay_async_commit(cay_async_new(s, NULL, NULL, on_probed), b);
 }
 
+static void check_service(struct cay_service *s, uint64_t mono_ms)
+{
+        cay_engine_ping(s, mono_ms);
+        cay_snapshots_tick(s, cay_service_now(s));
+        probe_store(s);
+        cay_tick_by(s, s->walk_at_ms > mono_ms ? s->walk_at_ms - mono_ms : 0);
+}
+
 void cay_service_tick(struct cay_service *s)
 {
         uint64_t now_ms = cay_service_now(s), mono_ms = cay_clock_ms();
@@ -216,7 +301,6 @@ void cay_service_tick(struct cay_service *s)
         for (unsigned i = 0; i < s->count; i++)
                 if (cay_sandbox_pending(s->sorted[i]) != CAY_PENDING_ADOPT)
                         check(s->sorted[i], now_ms, mono_ms);
-        cay_engine_ping(s, mono_ms);
-        probe_store(s);
-        cay_tick_by(s, MOST_MS);
+        s->walk_at_ms = mono_ms + MOST_MS;
+        check_service(s, mono_ms);
 }

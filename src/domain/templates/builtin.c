@@ -34,5 +34,13 @@ const char cay_registry_builtin[] =
         "    interpreter: [bash, -s]\n"
         "    requires: [/usr/bin/bash]\n"
         "\n"
+        "  browser:\n"
+        "    description: \"A web browser (Chromium), for people's tools and for agents\"\n"
+        "    host: true\n"
+        "    triggers: [\"open a web page\", \"browse the web\"]\n"
+        "    interpreter: [/bin/sh, -s]\n"
+        "    requires: [\"/usr/lib/chromium/chromium-headless-shell|/usr/lib/chromium/chromium\"]\n"
+        "    resources: {memory: 1g, pids: 512, cpus: 2, disk: 1g}\n"
+        "\n"
         "settings:\n"
         "  auto_cleanup: true\n";

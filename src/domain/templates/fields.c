@@ -49,6 +49,8 @@ static const struct cay_field network_fields[] = {
           .max = CAY_REGISTRY_RULES_MAX, .item_max = 319 },
         { "deny", CAY_FIELD_TEXTS, AT(t.deny), 0, "what they may not reach, whatever allow says",
           .max = CAY_REGISTRY_RULES_MAX, .item_max = 319 },
+        { "private", CAY_FIELD_BOOL, AT(t.private_networks), 0,
+          "its sandboxes may join a private network, in which those of one owner reach each other" },
         { "limits", CAY_FIELD_OBJECT, 0, 0, "how much may go over it: a request may ask for less",
           .fields = network_limit_fields },
         {},
@@ -133,7 +135,8 @@ const struct cay_field cay_registry_template_fields[] = {
           "folder of "
           "the template's name)",
           PATH },
-        { "pool", CAY_FIELD_U64, AT(t.pool), 0, "sandboxes kept ready", .max = 1024 },
+        { "pool", CAY_FIELD_U64, AT(t.pool), 0,
+          "boxes kept ready for each shape of its sandboxes, on engines that can (native)", .max = 1024 },
         { "max_concurrent", CAY_FIELD_U64, AT(t.max_concurrent), 0, "alive at once", .min = 1,
           .max = 100000 },
         { "auto_cleanup", CAY_FIELD_BOOL, AT(t.auto_cleanup), 0,
@@ -152,6 +155,9 @@ const struct cay_field cay_registry_settings_fields[] = {
           "requests that may wait when that many are alive (default: 16)", .max = 1024 },
         { "queue_timeout", CAY_FIELD_DURATION, offsetof(struct cay_registry_settings, queue_ms), 0,
           "how long they wait (default: 10)", .max = 600000 },
+        { "aliases", CAY_FIELD_MAP, offsetof(struct cay_registry_settings, aliases), 0,
+          "other names of templates, for clients of E2B: code-interpreter-v1: python", .max = 64,
+          .item_max = CAY_TEMPLATE_NAME_MAX },
         {},
 };
 

@@ -21,6 +21,7 @@ struct cay_registry_row { /* a template in the making */
 struct cay_registry_settings {
         bool auto_cleanup;
         uint64_t max_concurrent, queue, queue_ms;
+        struct cay_field_map aliases;
 };
 
 extern const struct cay_field cay_registry_template_fields[]; /* fill a struct cay_registry_row */

@@ -27,17 +27,33 @@ static bool has_word(const char *words, const char *word)
  * A link that leads out of /usr (to /etc/alternatives) cannot be followed from here: then the box will report
  * a failure.
  */
-static bool has_program(int usr_fd, const char *path)
+static bool has_one(int usr_fd, const char *path)
 {
         const char *below = path + strlen("/usr/");
         char target[4];
         struct stat st;
 
-        if (usr_fd < 0)
-                return true;
         if (fstatat(usr_fd, below, &st, 0) == 0)
                 return S_ISREG(st.st_mode) && (st.st_mode & 0111);
         return readlinkat(usr_fd, below, target, sizeof(target)) > 0 && target[0] == '/';
+}
+
+/* "/usr/bin/a|/usr/bin/b": one of them is enough. */
+static bool has_program(int usr_fd, const char *paths)
+{
+        char path[256];
+        size_t len;
+
+        if (usr_fd < 0)
+                return true;
+        for (;; paths += len + 1) {
+                len = strcspn(paths, "|");
+                snprintf(path, sizeof(path), "%.*s", (int)len, paths);
+                if (strlen(path) > strlen("/usr/") && has_one(usr_fd, path))
+                        return true;
+                if (paths[len] == '\0')
+                        return false;
+        }
 }
 
 static bool lacks_program(struct cay_template *t, const struct cay_registry_place *place)

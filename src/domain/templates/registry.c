@@ -85,12 +85,21 @@ static void choose_system(struct loading *l, struct cay_template *t)
                 t->system_path = "";
 }
 
+/* One path, or several with | between. */
+static bool are_below_usr(const char *paths)
+{
+        for (const char *at = paths; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
+                if (strncmp(at, "/usr/", 5) != 0)
+                        return false;
+        return !strstr(paths, "/..");
+}
+
 static void check_programs(struct loading *l, const struct cay_template *t, const struct cay_yaml_node *node)
 {
         const struct cay_yaml_node *list = cay_registry_entry(node, "requires");
 
         for (unsigned i = 0; i < t->requires.count; i++)
-                if (strncmp(t->requires.items[i], "/usr/", 5) != 0 || strstr(t->requires.items[i], "/.."))
+                if (!are_below_usr(t->requires.items[i]))
                         cay_note_error(l->reader.notes, list->line, list->column,
                                        "containers.%s.requires: '%.80s' is not below /usr; name it like "
                                        "/usr/bin/python3",
@@ -141,11 +150,6 @@ static void check_resources(struct loading *l, const struct cay_template *t, con
                                "containers.%s: pool %" PRIu64 " is more than max_concurrent %" PRIu64
                                "; lower the pool",
                                t->name, t->pool, t->max_concurrent);
-        else if (t->pool > 0)
-                cay_note_warning(l->reader.notes, node->key->line, node->key->column,
-                                 "containers.%s: pool: no sandbox is made ahead yet; each is made when it is "
-                                 "asked for",
-                                 t->name);
         if (t->interpret.count == 0 && cay_registry_entry(node, "interpreter"))
                 cay_note_error(l->reader.notes, node->key->line, node->key->column,
                                "containers.%s.interpreter: names no program; write one, or leave the key out",
@@ -333,6 +337,12 @@ static void read_all(struct loading *l, const struct cay_yaml_node *root)
                                "there is no 'containers:'; add it, with a template below");
         l->registry->set.max_concurrent = l->settings.max_concurrent;
         l->registry->set.auto_cleanup = l->settings.auto_cleanup;
+        l->registry->set.aliases = l->settings.aliases;
+        for (unsigned i = 0; settings && containers && i < l->settings.aliases.count; i++)
+                if (!cay_template_find(&l->registry->set, l->settings.aliases.pairs[i].value))
+                        cay_note_error(l->reader.notes, settings->line, settings->column,
+                                       "settings.aliases.%.63s: there is no template '%.63s'",
+                                       l->settings.aliases.pairs[i].name, l->settings.aliases.pairs[i].value);
         l->registry->set.queue = l->settings.queue;
         l->registry->set.queue_ms = l->settings.queue_ms;
 }

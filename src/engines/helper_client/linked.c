@@ -239,6 +239,11 @@ void engine_linked_thaw(struct cay_engine *engine, const char *id, struct cay_jo
         ask_about(engine, engine_linked_of(engine)->kind->box_thaw, id, NULL, job, -1);
 }
 
+void engine_linked_reclaim(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job)
+{
+        ask_about(engine, engine_linked_of(engine)->kind->box_reclaim, box->id, box, job, -1);
+}
+
 void engine_linked_stats(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job)
 {
         ask_about(engine, engine_linked_of(engine)->kind->box_stat, box->id, box, job, -1);

@@ -63,6 +63,7 @@ struct engine_linked_kind {
 
         /* Types of messages; 0: this helper has none. */
         uint32_t box_make, box_link, box_list, box_freeze, box_thaw, box_stat, box_stop, box_drop;
+        uint32_t box_reclaim; /* 0: its helper has none */
         uint32_t box_gone;
 
         /* What is its own. Answers are whole ones, of the kind's size. */
@@ -135,6 +136,7 @@ unsigned engine_linked_can_hold(struct cay_engine *engine);
 void engine_linked_relink(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job);
 void engine_linked_freeze(struct cay_engine *engine, const char *id, struct cay_job *job);
 void engine_linked_thaw(struct cay_engine *engine, const char *id, struct cay_job *job);
+void engine_linked_reclaim(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job);
 void engine_linked_stats(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job);
 void engine_linked_stop(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job);
 void engine_linked_destroy(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job);

@@ -10,6 +10,7 @@
 
 #include "engines/engine_list.h"
 #include "engines/helper_client/linked.h"
+#include "engines/native/native_volume.h"
 #include "links/helper/message.h"
 
 #define LAYERS_MAX (1u << 20)
@@ -35,7 +36,9 @@ static const struct wire_answer *whole(const struct helper_answer_head *a)
 
 static void on_hello(struct engine_linked *e, const struct helper_answer_head *a)
 {
-        e->engine.caps = CAY_ENGINE_native_CAPS & (whole(a)->hello.can_keep ? ~0 : ~CAY_ENGINE_CAN_KEEP);
+        const unsigned with_layers = CAY_ENGINE_CAN_KEEP | CAY_ENGINE_CAN_VOLUMES;
+
+        e->engine.caps = CAY_ENGINE_native_CAPS & (whole(a)->hello.can_keep ? ~0u : ~with_layers);
 }
 
 static void on_listed(struct engine_linked *e, const char *id, const struct helper_answer_head *a)
@@ -53,8 +56,16 @@ static void take_answer(struct engine_linked_call *c, const struct wire_answer *
                 c->box->kept = a->box.kept;
                 c->box->mended = a->box.mended;
         }
+        if (c->type == WIRE_layer_clone) {
+                c->box->clone.is_shared = a->clone.is_shared;
+                c->box->clone.bytes = a->clone.bytes;
+                c->box->clone.added = a->clone.added;
+                c->box->clone.frozen_us = a->clone.frozen_us;
+        }
         if (c->type == WIRE_box_stop)
                 c->box->damaged = a->box.damaged;
+        if (c->type == WIRE_box_reclaim)
+                c->box->reclaimed_bytes = a->box.reclaimed_bytes;
         if (c->type == WIRE_box_stat || c->type == WIRE_box_drop || c->type == WIRE_box_stop)
                 c->box->stats = (struct cay_engine_stats){ .memory_bytes = s->memory_bytes,
                                                            .memory_peak_bytes = s->memory_peak_bytes,
@@ -93,6 +104,7 @@ static const struct engine_linked_kind kind = {
         .box_freeze = WIRE_box_freeze,
         .box_thaw = WIRE_box_thaw,
         .box_stat = WIRE_box_stat,
+        .box_reclaim = WIRE_box_reclaim,
         .box_stop = WIRE_box_stop,
         .box_drop = WIRE_box_drop,
         .box_gone = WIRE_box_gone,
@@ -199,7 +211,10 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
             cay_spec_check_caps(spec, "native", CAY_ENGINE_native_CAPS, &err) == 0 &&
             engine_boxes_find(&e->boxes, spec->id))
                 cay_fail(&err, CAY_EXISTS, "a sandbox with the id '%s' exists already", spec->id);
-        if (err.code != CAY_OK || engine_box_make_secret(box, &err) < 0 ||
+        if (spec->secret)
+                memcpy(box->secret, spec->secret, sizeof(box->secret));
+        if (err.code != CAY_OK || native_volumes_put(spec, p, &err) < 0 ||
+            (!spec->secret && engine_box_make_secret(box, &err) < 0) ||
             open_network(spec->egress, box, &network, &err) < 0 ||
             engine_box_open_link(box, &theirs, &err) < 0) {
                 engine_linked_finish(e, job, &err);
@@ -216,8 +231,9 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
         p->disk_bytes = l->disk_bytes;
         p->inodes = l->inodes;
         p->flags = (spec->options.read_only ? WIRE_PLAN_READ_ONLY : 0) |
-                   (spec->one_shot ? WIRE_PLAN_ONE_SHOT : 0) | (spec->keep ? WIRE_PLAN_KEEP : 0) |
-                   (spec->go_on ? WIRE_PLAN_GO_ON : 0) | (spec->host_plain ? WIRE_PLAN_HOST_PLAIN : 0) |
+                   (spec->one_shot ? WIRE_PLAN_ONE_SHOT : 0) | (spec->brief ? WIRE_PLAN_BRIEF : 0) |
+                   (spec->keep ? WIRE_PLAN_KEEP : 0) | (spec->go_on ? WIRE_PLAN_GO_ON : 0) |
+                   (spec->host_plain ? WIRE_PLAN_HOST_PLAIN : 0) |
                    (spec->workspace_rw ? WIRE_PLAN_WORKSPACE_RW : 0) |
                    (spec->workspace_cow ? WIRE_PLAN_WORKSPACE_COW : 0);
         fds[count++] = theirs;
@@ -293,6 +309,31 @@ static int native_list_kept(struct cay_engine *engine, void (*each)(void *ctx, c
         return 0;
 }
 
+static void native_volumes(struct cay_engine *engine, const char *owner, struct cay_volumes *ret,
+                           struct cay_job *job)
+{
+        native_volume_list(&engine_linked_of(engine)->link, engine_linked_of(engine)->loop, owner, ret, job);
+}
+
+static void native_remove_volume(struct cay_engine *engine, const char *owner, const char *name,
+                                 struct cay_job *job)
+{
+        native_volume_remove(&engine_linked_of(engine)->link, engine_linked_of(engine)->loop, owner, name,
+                             job);
+}
+
+static void native_clone(struct cay_engine *engine, const char *from, unsigned how,
+                         struct cay_engine_box *box, struct cay_job *job)
+{
+        struct wire_request req = { .type = WIRE_layer_clone };
+
+        req.clone.flags = (how & CAY_ENGINE_CLONE_REPLACE ? WIRE_CLONE_REPLACE : 0) |
+                          (how & CAY_ENGINE_CLONE_SYNC ? WIRE_CLONE_SYNC : 0);
+        snprintf(req.clone.from, sizeof(req.clone.from), "%s", from);
+        snprintf(req.clone.to, sizeof(req.clone.to), "%s", box->id);
+        engine_linked_ask(engine_linked_of(engine), &req, box, job, NULL, 0);
+}
+
 static void native_trace(struct cay_engine *engine,
                          void (*each)(void *ctx, const char *who, const char *step, uint64_t ns), void *ctx)
 {
@@ -325,9 +366,13 @@ const struct cay_engine_ops cay_engine_native_ops = {
         .freeze = engine_linked_freeze,
         .thaw = engine_linked_thaw,
         .stats = engine_linked_stats,
+        .reclaim = engine_linked_reclaim,
         .network = native_network,
         .stop = engine_linked_stop,
         .list_kept = native_list_kept,
+        .volumes = native_volumes,
+        .volume_remove = native_remove_volume,
+        .clone = native_clone,
         .destroy = engine_linked_destroy,
         .on_gone = engine_linked_on_gone,
         .list = engine_linked_list,

@@ -379,6 +379,29 @@ static void on_dropped(struct engine_call *call, const struct helper_answer_head
         end_ask(cay_container_of(call, struct ask, call), NULL);
 }
 
+static void on_let_go(struct engine_call *call, const struct helper_answer_head *a)
+{
+        struct ask *ask = cay_container_of(call, struct ask, call);
+        struct known *k = find(ask->client, ask->id);
+        struct cay_error err = { 0 };
+
+        engine_link_read_error(&ask->client->link, a, &err);
+        if (k)
+                k->is_there = false;
+        end_ask(ask, err.code == CAY_NOT_FOUND ? NULL : &err);
+}
+
+static void let_go(struct cay_network_broker *n, const char *id, struct cay_job *job)
+{
+        struct net_request req = { .type = NET_box_drop };
+        struct ask *ask = new_ask(self(n), id, job, on_let_go);
+
+        if (!ask)
+                return;
+        cay_str_copy(req.box.id, sizeof(req.box.id), id);
+        engine_link_ask(&ask->client->link, &ask->call, &req, NULL, 0);
+}
+
 static void on_secrets_set(struct engine_call *call, const struct helper_answer_head *a)
 {
         struct ask *ask = cay_container_of(call, struct ask, call);
@@ -568,6 +591,7 @@ static const struct cay_network_ops ops = {
         .change = change,
         .set_secrets = set_secrets,
         .drop = drop,
+        .let_go = let_go,
         .has = has,
         .each = each_one,
         .stats = get_stats,

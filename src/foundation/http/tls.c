@@ -174,7 +174,9 @@ static int set_up_client(struct cay_tls_context *t, const char *ca_path, const c
                                          SSL_MODE_RELEASE_BUFFERS);
         SSL_CTX_set_verify(t->ctx, SSL_VERIFY_PEER, NULL);
         ERR_clear_error();
-        if (SSL_CTX_load_verify_file(t->ctx, ca_path) != 1)
+        if (!ca_path[0] && SSL_CTX_set_default_verify_paths(t->ctx) != 1)
+                return fail_tls(err, CAY_UNAVAILABLE, "read TLS certificates to trust", "of the system");
+        if (ca_path[0] && SSL_CTX_load_verify_file(t->ctx, ca_path) != 1)
                 return fail_tls(err, CAY_INVALID, "read TLS certificates to trust", ca_path);
         return cert_path[0] ? load(t->ctx, cert_path, key_path, err) : 0;
 }

@@ -33,7 +33,7 @@ struct cay_tls;         /* one connection */
 struct cay_tls_context *cay_tls_context_new(const char *cert_path, const char *key_path,
                                             struct cay_error *err);
 /*
- * For the client's side: servers must present a certificate signed by `ca_path` (PEM), and get ours (both
+ * For the client's side: servers must present a certificate signed by `ca_path` (PEM; "": by one that the system trusts), and get ours (both
  * paths "": none). Blocks; for start-up.
  */
 struct cay_tls_context *cay_tls_context_new_client(const char *ca_path, const char *cert_path,

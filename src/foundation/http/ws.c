@@ -350,6 +350,13 @@ void cay_ws_resume(struct cay_ws *ws)
         cay_loop_defer(ws->loop, &ws->kick);
 }
 
+void cay_ws_ask_drain(struct cay_ws *ws)
+{
+        ws->was_high = true;
+        if (ws->out.len <= CAY_WS_LOW)
+                cay_ws_resume(ws);
+}
+
 static void on_room(struct cay_duplex_user *u)
 {
         struct cay_ws *ws = cay_container_of(u, struct cay_ws, user);
@@ -412,7 +419,7 @@ void cay_ws_open(struct cay_ws *ws, struct cay_duplex *duplex, struct cay_loop *
                                .loop = loop,
                                .ping_ms = options->ping_ms };
         cay_ws_codec_init(&ws->codec, role, options->message_max);
-        cay_buf_init(&ws->out, CAY_WS_OUT_MAX);
+        cay_buf_init(&ws->out, options->out_max ? options->out_max : CAY_WS_OUT_MAX);
         cay_buf_init(&ws->pending, PENDING_MAX);
         cay_buf_charge(&ws->codec.message, duplex->budget);
         cay_buf_charge(&ws->out, duplex->out_budget);

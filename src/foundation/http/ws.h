@@ -70,6 +70,7 @@ bool cay_ws_offers(const struct cay_http_request *req, const char *protocol); /*
 
 struct cay_ws_options {
         size_t message_max;
+        size_t out_max;   /* queued bytes; 0: CAY_WS_OUT_MAX */
         uint32_t ping_ms; /* 0: none; else a peer that stays silent for two of these is lost */
 };
 
@@ -87,6 +88,8 @@ bool cay_ws_is_open(const struct cay_ws *ws); /* false once close was called, to
 /* Returns the number of queued bytes, or -EPIPE (closed), -ENOSPC, -ENOBUFS, -ENOMEM: nothing was queued. */
 ssize_t cay_ws_send(struct cay_ws *ws, enum cay_ws_opcode kind, const void *bytes, size_t len);
 void cay_ws_resume(struct cay_ws *ws);
+void cay_ws_ask_drain(
+        struct cay_ws *ws); /* on_drain when little is queued, even if it never was CAY_WS_HIGH */
 void cay_ws_close(struct cay_ws *ws, unsigned code,
                   const char *reason); /* the reason is cut to CAY_WS_REASON_MAX */
 void cay_ws_abort(struct cay_ws *ws);  /* fine when closed */
@@ -94,3 +97,6 @@ void cay_ws_abort(struct cay_ws *ws);  /* fine when closed */
 /* Of the handshake. */
 #define CAY_WS_KEY_LEN 24u
 #define CAY_WS_ACCEPT_LEN 28u
+/* A client's: a fresh key for its request (with a NUL), and whether a server's Sec-WebSocket-Accept is the answer to it. */
+int cay_ws_make_key(char ret[CAY_WS_KEY_LEN + 1]); /* 0 or -errno */
+bool cay_ws_is_answer(const char *key, const char *accept);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a request becomes a WebSocket (RFC 6455, part 4), and a client's half of it. */
 #include <errno.h>
+#include <sys/random.h>
 
 #include "foundation/base/base64.h"
 #include "foundation/http/chars.h"
@@ -81,6 +82,29 @@ static int make_accept(const char key[CAY_WS_KEY_LEN], char ret[CAY_WS_ACCEPT_LE
                 return r;
         memcpy(ret, cay_buf_data(&text), CAY_WS_ACCEPT_LEN + 1);
         return 0;
+}
+
+int cay_ws_make_key(char ret[CAY_WS_KEY_LEN + 1])
+{
+        cay_auto_buf struct cay_buf text = { 0 };
+        uint8_t random[16];
+        int r;
+
+        if (getrandom(random, sizeof(random), 0) != sizeof(random))
+                return -EIO;
+        cay_buf_init(&text, CAY_WS_KEY_LEN);
+        r = cay_base64_encode(random, sizeof(random), &text);
+        if (r == 0)
+                memcpy(ret, cay_buf_data(&text), CAY_WS_KEY_LEN + 1);
+        return r;
+}
+
+bool cay_ws_is_answer(const char *key, const char *accept)
+{
+        char expected[CAY_WS_ACCEPT_LEN + 1];
+
+        return accept && strlen(key) == CAY_WS_KEY_LEN && make_accept(key, expected) == 0 &&
+               strcmp(accept, expected) == 0;
 }
 
 int cay_ws_accept(struct cay_ws *ws, struct cay_http_request *req, struct cay_loop *loop,

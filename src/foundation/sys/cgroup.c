@@ -292,6 +292,16 @@ int sys_cgroup_freeze(const struct sys_cgroup *cg, bool frozen)
                        : sys_write_file(cg->dir[SYS_CGROUP_2], "cgroup.freeze", frozen ? "1" : "0");
 }
 
+int sys_cgroup_memory_node(const struct sys_cgroup *cg)
+{
+        return cg->ops && cg->dir[cg->ops->memory] >= 0 ? cg->dir[cg->ops->memory] : -1;
+}
+
+int sys_cgroup_reclaim_node(const struct sys_cgroup_host *host, int dir)
+{
+        return host->ops ? host->ops->reclaim(dir) : -EOPNOTSUPP;
+}
+
 int sys_cgroup_kill(const struct sys_cgroup *cg)
 {
         return cg->dir[SYS_CGROUP_2] < 0 ? -EOPNOTSUPP : sys_cgroup_kill_node(cg->dir[SYS_CGROUP_2]);

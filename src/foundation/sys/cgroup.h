@@ -123,6 +123,13 @@ void sys_cgroup_rest(struct sys_cgroup *cg);
 void sys_cgroup_stats(const struct sys_cgroup *cg, struct sys_cgroup_stats *ret);
 int sys_cgroup_freeze(const struct sys_cgroup *cg, bool frozen);
 /*
+ * Gives memory back to the host, as far as the kernel can: caches, and anonymous memory where there is swap. May take long (about 0.4 s
+ * for a GiB); a signal that ends the process ends it. The directory that sys_cgroup_reclaim_node needs: sys_cgroup_memory_node; -1: the
+ * node's memory is not counted.
+ */
+int sys_cgroup_memory_node(const struct sys_cgroup *cg);
+int sys_cgroup_reclaim_node(const struct sys_cgroup_host *host, int dir);
+/*
  * Kills what is in the cgroup2 node and below; -EOPNOTSUPP where there is none. Without cgroup.kill it waits
  * for the end.
  */

@@ -20,6 +20,8 @@ struct sys_cgroup_ops {
         int (*open_joins)(const struct sys_cgroup *cg, int *fds, unsigned max);
         int (*open_usage)(const struct sys_cgroup *cg, int *ret_usage, int *ret_stat);
         void (*stats)(const struct sys_cgroup *cg, struct sys_cgroup_stats *ret);
+        enum sys_cgroup_part memory; /* the part whose node counts memory */
+        int (*reclaim)(int dir);     /* of that node */
 };
 
 extern const struct sys_cgroup_ops sys_cgroup_v1_ops, sys_cgroup_v2_ops;

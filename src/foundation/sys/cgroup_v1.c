@@ -164,6 +164,14 @@ static void stats(const struct sys_cgroup *cg, struct sys_cgroup_stats *ret)
         ret->cpu_us = sys_cgroup_get_keyed(cg->dir[SYS_CGROUP_2], "cpu.stat", "usage_usec");
 }
 
+/* Tries until nothing more goes; what is mapped and has no swap stays. */
+static int reclaim(int dir)
+{
+        int r = sys_write_file(dir, "memory.force_empty", "0");
+
+        return r == -EBUSY || r == -EAGAIN ? 0 : r;
+}
+
 const struct sys_cgroup_ops sys_cgroup_v1_ops = {
         .counts_init = false,
         .can_hold = can_hold,
@@ -172,4 +180,6 @@ const struct sys_cgroup_ops sys_cgroup_v1_ops = {
         .open_joins = open_joins,
         .open_usage = open_usage,
         .stats = stats,
+        .memory = SYS_CGROUP_MEMORY,
+        .reclaim = reclaim,
 };

@@ -156,6 +156,17 @@ static void stats(const struct sys_cgroup *cg, struct sys_cgroup_stats *ret)
         ret->cpu_us = sys_cgroup_get_keyed(dir, "cpu.stat", "usage_usec");
 }
 
+/* Linux 5.19. It fails with EAGAIN when less could be had than was asked for. */
+static int reclaim(int dir)
+{
+        char text[24];
+        int r;
+
+        snprintf(text, sizeof(text), "%llu", (unsigned long long)sys_cgroup_get_u64(dir, "memory.current"));
+        r = sys_write_file(dir, "memory.reclaim", text);
+        return r == -EAGAIN ? 0 : r;
+}
+
 const struct sys_cgroup_ops sys_cgroup_v2_ops = {
         .counts_init = true,
         .can_hold = can_hold,
@@ -164,4 +175,6 @@ const struct sys_cgroup_ops sys_cgroup_v2_ops = {
         .open_joins = open_joins,
         .open_usage = open_usage,
         .stats = stats,
+        .memory = SYS_CGROUP_2,
+        .reclaim = reclaim,
 };

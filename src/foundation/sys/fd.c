@@ -255,3 +255,16 @@ int sys_open_folder_of(const char *path)
         *(slash == real ? slash + 1 : slash) = '\0';
         return sys_open_at(AT_FDCWD, real, O_PATH | O_DIRECTORY, 0);
 }
+
+/* As the kernel has it; musl 1.2.3 does not declare struct statx. */
+int64_t sys_file_born(int dirfd, const char *path)
+{
+        enum { WANT_BORN = 0x800, BORN_AT = 80 / 8 };
+        uint64_t st[32] = { 0 }; /* 256 bytes; the mask of what is known is in the first four */
+        uint32_t known;
+
+        if (syscall(SYS_statx, dirfd, path, AT_SYMLINK_NOFOLLOW, WANT_BORN, st) < 0)
+                return 0;
+        memcpy(&known, st, sizeof(known));
+        return known & WANT_BORN ? (int64_t)st[BORN_AT] : 0;
+}

@@ -15,6 +15,8 @@
 
 void sys_fd_mark(int fd, bool close_on_exec);                         /* -1: does nothing */
 int sys_open_at(int dirfd, const char *path, int flags, mode_t mode); /* O_CLOEXEC added; retried on EINTR */
+/* When a file was made, in seconds since 1970; 0: this kernel or file system does not say. Links are not followed. */
+int64_t sys_file_born(int dirfd, const char *path);
 /*
  * Never leaves dirfd: absolute paths and ".." give -EXDEV, links and magic links give -ELOOP. Exception: with
  * O_PATH | O_NOFOLLOW the last name may be a link, which is opened itself. Where openat2 is missing (before

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <linux/loop.h>
 #include <signal.h>
@@ -29,6 +30,11 @@
 #define STATE_ERRORS 0x02u
 #define ERRORS_AT 1428   /* how many errors the kernel met in it, 32 bits */
 #define INCOMPAT_AT 1120 /* in an image: features of ext4 that must be known, 32 bits, the lowest first */
+#define COMPAT_AT 1116   /* features that need not be known */
+#define COMPAT_JOURNAL 0x04u
+#define BLOCK 4096u
+#define EXTENTS 64u
+#define EXTENT_ROUNDS 4096u
 #define INCOMPAT_RECOVER 0x04u /* "its journal has to be replayed": it was mounted when the machine stopped */
 
 bool sys_layer_image_can(void)
@@ -182,6 +188,14 @@ bool sys_layer_image_is_unclean(int file)
                (incompat[0] & INCOMPAT_RECOVER) != 0;
 }
 
+bool sys_layer_image_has_journal(int file)
+{
+        uint8_t compat[4];
+
+        return pread(file, compat, sizeof(compat), COMPAT_AT) == (ssize_t)sizeof(compat) &&
+               (compat[0] & COMPAT_JOURNAL) != 0;
+}
+
 static int copy_piece(int from, int to, off_t at, off_t end)
 {
         char buf[16 * 1024]; /* for kernels and file systems without copy offload */
@@ -205,12 +219,27 @@ static int copy_piece(int from, int to, off_t at, off_t end)
 
 int sys_layer_image_copy(int from, int to)
 {
+        return sys_layer_image_share(from, to) == 0 ? 0 : sys_layer_image_copy_data(from, to);
+}
+
+int sys_layer_image_share(int from, int to)
+{
+        return ioctl(to, FICLONE, from) < 0 ? -errno : 0;
+}
+
+bool sys_layer_image_can_share(int from, int to)
+{
+        struct file_clone_range one = { .src_fd = from, .src_length = BLOCK };
+
+        return ioctl(to, FICLONERANGE, &one) == 0;
+}
+
+int sys_layer_image_copy_data(int from, int to)
+{
         off_t at = 0, end;
         struct stat st;
         int r = 0;
 
-        if (ioctl(to, FICLONE, from) == 0)
-                return 0;
         if (fstat(from, &st) < 0 || ftruncate(to, st.st_size) < 0)
                 return -errno;
         while (r == 0 && at < st.st_size) {
@@ -224,6 +253,43 @@ int sys_layer_image_copy(int from, int to)
                 at = end;
         }
         return r;
+}
+
+/* Extents come in portions; a file that changes meanwhile gives an estimate. */
+int sys_layer_image_own_bytes(int file, uint64_t *ret)
+{
+        union { /* the extents follow the head */
+                struct fiemap map;
+                char room[sizeof(struct fiemap) + EXTENTS * sizeof(struct fiemap_extent)];
+        } m;
+        uint64_t at = 0, own = 0;
+        struct stat st;
+        bool is_last = false;
+
+        if (fstat(file, &st) < 0)
+                return -errno;
+        *ret = (uint64_t)st.st_blocks * 512;
+        for (unsigned rounds = 0; !is_last && rounds < EXTENT_ROUNDS; rounds++) {
+                memset(&m, 0, sizeof(m));
+                m.map.fm_start = at;
+                m.map.fm_length = FIEMAP_MAX_OFFSET - at;
+                m.map.fm_extent_count = EXTENTS;
+                m.map.fm_flags = FIEMAP_FLAG_SYNC;
+                if (ioctl(file, FS_IOC_FIEMAP, &m) < 0)
+                        return 0;
+                if (m.map.fm_mapped_extents == 0)
+                        break;
+                for (unsigned i = 0; i < m.map.fm_mapped_extents && i < EXTENTS; i++) {
+                        const struct fiemap_extent *e = &m.map.fm_extents[i];
+
+                        own += e->fe_flags & FIEMAP_EXTENT_SHARED ? 0 : e->fe_length;
+                        at = e->fe_logical + e->fe_length;
+                        is_last = e->fe_flags & FIEMAP_EXTENT_LAST;
+                }
+        }
+        if (own < *ret)
+                *ret = own;
+        return 0;
 }
 
 /* LOOP_CONFIGURE came with Linux 5.8; before, it takes two calls. */
@@ -303,6 +369,39 @@ int sys_layer_image_mount_file(int file, unsigned attr)
         cay_auto_close int dev = attach(file, source + 7, sizeof(source) - 7);
 
         return dev < 0 ? dev : sys_mount_new("ext4", options, attr);
+}
+
+int sys_layer_image_mount_durable(int file, unsigned attr)
+{
+        char source[48] = "source=";
+        const char *options[] = { source, "noinit_itable", "discard", "errors=remount-ro", NULL };
+        cay_auto_close int dev = attach(file, source + 7, sizeof(source) - 7);
+
+        return dev < 0 ? dev : sys_mount_new("ext4", options, attr);
+}
+
+/* The open device cannot be released and taken for another file meanwhile. */
+int sys_layer_image_mount_again(int file, const char *device, unsigned attr)
+{
+        char source[48];
+        const char *options[] = { source, NULL };
+        cay_auto_close int dev = -1;
+        struct loop_info64 info = { 0 };
+        struct stat st;
+
+        snprintf(source, sizeof(source), "source=/dev/%s", device);
+        dev = sys_open_at(AT_FDCWD, source + 7, O_RDWR, 0);
+        if (dev == -ENXIO || dev == -ENOENT)
+                return -ESTALE;
+        if (dev < 0)
+                return dev;
+        if (ioctl(dev, LOOP_GET_STATUS64, &info) < 0)
+                return errno == ENXIO ? -ESTALE : -errno;
+        if (fstat(file, &st) < 0)
+                return -errno;
+        if (info.lo_inode != st.st_ino || info.lo_device != st.st_dev)
+                return -ESTALE;
+        return sys_mount_new("ext4", options, attr);
 }
 
 int sys_layer_image_mount(const char *dir, uint64_t bytes, uint64_t inodes, unsigned attr)

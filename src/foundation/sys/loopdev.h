@@ -37,6 +37,16 @@ int sys_layer_image_mend(int file);
  * must be on disk.
  */
 int sys_layer_image_mount_file(int file, unsigned attr);
+/*
+ * The same, but what a program inside has synced (fsync) is on the host's disk, also after a power cut: for
+ * images that hold more than one sandbox's own files.
+ */
+int sys_layer_image_mount_durable(int file, unsigned attr);
+/*
+ * A further mount of an image that is mounted already, on the device of this name ("loop7"): both show the
+ * same files. -ESTALE: that device is not of this file (any more).
+ */
+int sys_layer_image_mount_again(int file, const char *device, unsigned attr);
 /* Name of the device that a mount is on: "loop7". 0 or -errno. */
 int sys_layer_device(int mount, char *ret, size_t size);
 /*
@@ -44,6 +54,14 @@ int sys_layer_device(int mount, char *ret, size_t size);
  * except holes.
  */
 int sys_layer_image_copy(int from, int to);
+/* The halves of that. share: 0, or -errno where the file system cannot. copy_data: everything except holes. */
+int sys_layer_image_share(int from, int to);
+int sys_layer_image_copy_data(int from, int to);
+bool sys_layer_image_can_share(int from, int to); /* shares one block */
+/* Bytes of it that no other file shares, when it is written out; all of them where the file system does not tell. 0 or -errno. */
+int sys_layer_image_own_bytes(int file, uint64_t *ret);
+/* True if it has a journal: then the next mount of an unclean one repairs it. */
+bool sys_layer_image_has_journal(int file);
 
 /*
  * An unnamed file in `dir`, formatted, mounted detached: the mount, or -errno. inodes 0: as many as are

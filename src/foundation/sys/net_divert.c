@@ -68,12 +68,12 @@ static void put_pair(struct sys_netlink *n)
         sys_netlink_end(n);
 }
 
-static void put_address(struct sys_netlink *n, const struct family *f, const void *bytes)
+static void put_address(struct sys_netlink *n, const struct family *f, const void *bytes, uint32_t device)
 {
         const struct ifaddrmsg info = { .ifa_family = (uint8_t)f->family,
                                         .ifa_prefixlen = (uint8_t)f->bits,
                                         .ifa_flags = IFA_F_NODAD,
-                                        .ifa_index = DEVICE };
+                                        .ifa_index = device };
 
         sys_netlink_begin(n, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, true, &info, sizeof(info));
         sys_netlink_put(n, IFA_LOCAL, bytes, f->len);
@@ -132,7 +132,7 @@ static void put_family(struct sys_netlink *n, const struct family *f)
         uint8_t own[16];
 
         inet_pton(f->family, f->address, own);
-        put_address(n, f, own);
+        put_address(n, f, own, DEVICE);
         if (f->family == AF_INET6)
                 put_own_route(n, f, own);
         put_route(n, f, own, RTN_UNICAST, RT_SCOPE_LINK, RT_TABLE_MAIN, DEVICE);
@@ -153,6 +153,26 @@ static int set_up_links(bool has_v6)
         put_up(&n, DEVICE);
         for (unsigned i = 0; i < (has_v6 ? 2u : 1u); i++)
                 put_family(&n, &families[i]);
+        r = sys_netlink_send(&n);
+        sys_netlink_close(&n);
+        return r;
+}
+
+/* Loopback, with the namespace's own addresses on it: there is no other device. */
+static int set_up_loopback(bool has_v6)
+{
+        struct sys_netlink n;
+        int r = sys_netlink_open(&n, NETLINK_ROUTE);
+
+        if (r < 0)
+                return r;
+        put_up(&n, LO);
+        for (unsigned i = 0; i < (has_v6 ? 2u : 1u); i++) {
+                uint8_t own[16];
+
+                inet_pton(families[i].family, families[i].address, own);
+                put_address(&n, &families[i], own, LO);
+        }
         r = sys_netlink_send(&n);
         sys_netlink_close(&n);
         return r;
@@ -317,11 +337,23 @@ bool sys_divert_is_mode(unsigned mode)
 
 int sys_divert_set_up(unsigned mode, struct sys_divert_sockets *ret)
 {
-        int r = set_up_links(is_v6_here());
+        int r = sys_divert_put_rules(mode, true); /* first: where they are missing, nothing was made */
 
         if (r == 0)
-                r = sys_divert_put_rules(mode, true);
+                r = set_up_links(is_v6_here());
         return r == 0 ? sys_divert_open(mode, ret) : r;
+}
+
+int sys_divert_set_up_plain(unsigned mode, struct sys_divert_sockets *ret)
+{
+        int r = set_up_loopback(is_v6_here());
+
+        return r == 0 ? sys_divert_open(mode, ret) : r;
+}
+
+bool sys_divert_is_lacking(int r)
+{
+        return r == -EOPNOTSUPP || r == -ENOENT || r == -EPROTONOSUPPORT;
 }
 
 int sys_divert_change(unsigned mode)

@@ -60,6 +60,12 @@ enum { SYS_DIVERT_SOCKETS = 6, SYS_DIVERT_DIALS = 32, SYS_DIVERT_SOCKETS_MAX = 3
  * -EPROTONOSUPPORT: no nf_tables here).
  */
 int sys_divert_set_up(unsigned mode, struct sys_divert_sockets *ret);
+/*
+ * Where there is no nf_tables: the same sockets, and nothing that leads to them but loopback, where programs ask the first one as a proxy.
+ * Everything else has no route. The namespace must be new, or one in which sys_divert_set_up failed with one of the three.
+ */
+int sys_divert_set_up_plain(unsigned mode, struct sys_divert_sockets *ret);
+bool sys_divert_is_lacking(int r);    /* one of the three */
 int sys_divert_change(unsigned mode); /* the same namespace, later */
 /* New sockets in a namespace that was set up before, when the old sockets are lost. */
 int sys_divert_open(unsigned mode, struct sys_divert_sockets *ret);

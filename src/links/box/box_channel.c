@@ -43,6 +43,7 @@ static unsigned streams_of(uint16_t kind)
         case CAY_BOX_CHANGES:
         case CAY_BOX_WATCH:
         case CAY_BOX_SEARCH:
+        case CAY_BOX_SOCKET:
                 return 1u << CAY_STREAM_OUT;
         default:
                 return 0;

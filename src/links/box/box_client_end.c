@@ -98,6 +98,7 @@ int cay_box_end_facts(const struct cay_box_end *end, const char *argv0, struct c
         f->disk_blocks_full =
                 e->disk_full & 1 || e->signal == SIGXFSZ; /* SIGXFSZ: the limit on one file is a disk limit */
         f->disk_inodes_full = e->disk_full & 2;
+        f->volumes_full = e->disk_full / CAY_BOX_END_VOLUME0;
         f->oom_kills = e->disk_full & CAY_BOX_END_OOM ? 1 : 0;
         f->memory_peak = e->memory_peak_bytes;
         f->pids_refused = e->pids_hits;

@@ -407,7 +407,7 @@ static void exec_end(struct codec *c, struct cay_box_exec_end *m)
         half(c, &m->out_bytes);
         half(c, &m->err_bytes);
         half(c, &m->cut_bytes);
-        u32(c, &m->disk_full, 0, 7);
+        u32(c, &m->disk_full, 0, 0x7ff);
         half(c, &m->memory_peak_bytes);
         u32(c, &m->pids_hits, 0, UINT32_MAX);
         u32(c, &m->left, 0, INT32_MAX);

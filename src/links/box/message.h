@@ -41,8 +41,9 @@ enum cay_box_kind {
  */
 static inline uint32_t cay_box_pool_max(uint16_t kind)
 {
-        return kind == CAY_BOX_EXEC || kind == CAY_BOX_CONNECT ? CAY_BOX_POOL_MAX - CAY_BOX_POOL_FILES
-                                                               : CAY_BOX_POOL_MAX;
+        return kind == CAY_BOX_EXEC || kind == CAY_BOX_CONNECT || kind == CAY_BOX_SOCKET
+                       ? CAY_BOX_POOL_MAX - CAY_BOX_POOL_FILES
+                       : CAY_BOX_POOL_MAX;
 }
 
 struct cay_box_hello {
@@ -153,6 +154,7 @@ struct cay_box_denied {
         uint32_t nr, count;
 };
 
+#define CAY_BOX_END_VOLUME0 8u /* in `disk_full`: the first volume is full; the others follow */
 #define CAY_BOX_END_OOM                                                                                      \
         4u /* a process was killed for memory meanwhile; counted by init where the engine cannot */
 
@@ -162,7 +164,7 @@ struct cay_box_exec_end {
         uint32_t killed;                           /* enum cay_box_killed */
         uint64_t wall_us, user_us, sys_us, cpu_us; /* cpu_us: the exec's whole process tree, 0 if unknown */
         uint64_t out_bytes, err_bytes, cut_bytes;  /* produced; dropped by CUT */
-        /* bit 0: no blocks left in the layer at the end, bit 1: no inodes; CAY_BOX_END_OOM */
+        /* bit 0: no blocks left in the layer at the end, bit 1: no inodes; CAY_BOX_END_OOM, VOLUME0… */
         uint32_t disk_full;
         /* peak memory, as far as init can measure it (cay-init/exec.c); 0: unknown */
         uint64_t memory_peak_bytes;

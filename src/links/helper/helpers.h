@@ -9,7 +9,8 @@ enum cay_helper_nr {
 #define CAY_HELPER(name, program, who) CAY_HELPER_##name,
 #include "links/helper/helpers.def"
 #undef CAY_HELPER
-        CAY_HELPER_COUNT
+        CAY_HELPER_COUNT,
+        CAY_HELPER_none = CAY_HELPER_COUNT
 };
 
 #define CAY_HELPER_NAME 16 /* with its NUL */

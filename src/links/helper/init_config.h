@@ -50,6 +50,9 @@ enum { /* cay_init_config.watch: limits that the kernel does not enforce here, s
        CAY_INIT_WATCH_PIDS = 4,
 };
 
+#define CAY_INIT_VOLUMES 8
+#define CAY_INIT_VOLUME 128 /* bytes of a place */
+
 struct cay_init_config {
         uint32_t magic, size; /* sizeof(struct cay_init_config) */
         uint32_t flags;
@@ -65,6 +68,7 @@ struct cay_init_config {
         /* Docker only: identity of the checked folder, which /workspace must match. Inode 0: not compared */
         uint64_t workspace_dev, workspace_ino;
         uint8_t secret[32];
+        char volumes[CAY_INIT_VOLUMES][CAY_INIT_VOLUME]; /* where volumes are mounted; "": none */
 };
 
 struct cay_init_relink {

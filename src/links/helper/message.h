@@ -13,12 +13,15 @@
 #include "links/helper/keeper_message.h"
 #include "links/helper/steps.h"
 
-#define WIRE_VERSION 5u
+#define WIRE_VERSION 7u
 #define WIRE_CA 768
 #define WIRE_MAGIC 0x63617977u
-#define WIRE_LAYERS_FD 5 /* the same: folder of layers that outlive their box */
-#define WIRE_LAYERS 8    /* ids of layers in one answer */
-#define WIRE_BELOW 1024  /* path below a root, with its NUL */
+#define WIRE_LAYERS_FD 5   /* the same: folder of layers that outlive their box */
+#define WIRE_LAYERS 8      /* ids of layers in one answer */
+#define WIRE_BELOW 1024    /* path below a root, with its NUL */
+#define WIRE_VOLUMES 8     /* of one box */
+#define WIRE_VOLUME_ROWS 4 /* of one answer */
+#define WIRE_TARGET 128    /* place of a volume in the box, with its NUL */
 
 enum wire_type {
         WIRE_NONE,
@@ -31,6 +34,13 @@ enum wire_type {
 
 enum wire_hello_flags {
         WIRE_HELLO_SINGLE = 1, /* exactly one box: the warden exits with it, without a request */
+};
+
+enum wire_clone_flags {
+        WIRE_CLONE_REPLACE =
+                1,           /* `to` exists, without a box, and is replaced at once; else it must not exist */
+        WIRE_CLONE_SYNC = 2, /* answered when it is on disk */
+        WIRE_CLONE_ALL = 3,
 };
 
 enum wire_plan_flags {
@@ -51,8 +61,9 @@ enum wire_plan_flags {
         WIRE_PLAN_WORKSPACE_BELOW = 1024, /* no descriptor: workspace_root and workspace_below name it */
         /* plan.network is used; the socket that receives the box's sockets comes last of all */
         WIRE_PLAN_NETWORK = 2048,
-        WIRE_PLAN_CA = 4096, /* with NETWORK: plan.ca is used */
-        WIRE_PLAN_ALL = 8191,
+        WIRE_PLAN_CA = 4096,    /* with NETWORK: plan.ca is used */
+        WIRE_PLAN_BRIEF = 8192, /* the box is for one piece of work: its layer may be memory */
+        WIRE_PLAN_ALL = 16383,
 };
 
 /* outbound traffic is diverted to sockets (foundation/sys/net_divert.h) for these destinations: */
@@ -75,6 +86,12 @@ struct wire_network_sockets {
         int32_t result; /* 0, or -errno and no descriptors */
 };
 
+struct wire_volume { /* one of the owner's: created if missing, and kept when the box is removed */
+        char name[CAY_NAME_MAX + 1];
+        char target[WIRE_TARGET]; /* where it is mounted: an absolute path */
+        uint32_t read_only;
+};
+
 struct wire_plan { /* descriptors: link stream for init, [rootfs], [workspace], [peer], [network] */
         char id[CAY_NAME_MAX + 1];
         uint32_t flags;
@@ -86,6 +103,11 @@ struct wire_plan { /* descriptors: link stream for init, [rootfs], [workspace], 
         uint32_t network;              /* enum wire_network_mode, with NETWORK */
         uint32_t workspace_root;       /* with BELOW: one of the keeper's roots, from 0 */
         char workspace_below[WIRE_BELOW];
+        uint32_t volume_count;
+        uint32_t volumes_max;  /* the owner may have: no further one is created */
+        uint64_t volume_bytes; /* of one that is created */
+        char volume_owner[CAY_NAME_MAX + 1];
+        struct wire_volume volumes[WIRE_VOLUMES];
         char ca[WIRE_CA]; /* with CA: text that follows the host's certificates in the box's /etc/cay-ca.pem */
 };
 
@@ -103,7 +125,14 @@ struct wire_request {
                 struct helper_list list;
                 struct {
                         uint64_t from; /* 0, or `next` of the last answer */
-                } layers;
+                } layers;              /* layer_list, volume_list */
+                struct {
+                        char owner[CAY_NAME_MAX + 1], name[CAY_NAME_MAX + 1];
+                } volume; /* volume_drop */
+                struct {  /* layer_clone: a copy of the layer `from`, as the layer `to` */
+                        char from[CAY_NAME_MAX + 1], to[CAY_NAME_MAX + 1];
+                        uint32_t flags; /* enum wire_clone_flags */
+                } clone;
         };
 };
 
@@ -113,6 +142,12 @@ struct wire_stats {
 
 struct wire_network { /* of a live box, since it was made */
         uint64_t rx_bytes, tx_bytes, loopback_bytes;
+};
+
+struct wire_volume_row {
+        char owner[CAY_NAME_MAX + 1], name[CAY_NAME_MAX + 1];
+        uint64_t bytes, used_bytes; /* what fits in; what it takes of the host's disk */
+        int64_t created_s;          /* 0: unknown */
 };
 
 struct wire_answer {
@@ -129,6 +164,7 @@ struct wire_answer {
                         uint32_t damaged; /* box_stop: the layer is corrupt and was set aside */
                         struct wire_stats stats;
                         struct wire_network network; /* box_stat */
+                        uint64_t reclaimed_bytes;    /* box_reclaim */
                 } box;
                 struct helper_list_answer list;
                 struct { /* layer_list */
@@ -137,6 +173,19 @@ struct wire_answer {
                         uint32_t more; /* repeat the request with `next` */
                         uint64_t next;
                 } layers;
+                struct { /* volume_list: in no order */
+                        struct wire_volume_row rows[WIRE_VOLUME_ROWS];
+                        uint32_t count;
+                        uint32_t more; /* repeat the request with `next` */
+                        uint64_t next;
+                } volumes;
+                struct { /* layer_clone */
+                        char to[CAY_NAME_MAX + 1];
+                        uint32_t is_shared; /* blocks are shared, not copied */
+                        uint64_t bytes;     /* that it has */
+                        uint64_t added;     /* of those: that nothing had in common before */
+                        uint64_t frozen_us; /* how long the box stood still */
+                } clone;
                 struct cay_steps trace;
         };
 };

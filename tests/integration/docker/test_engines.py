@@ -106,9 +106,9 @@ class Two(unittest.TestCase):
 
     def test_which_there_are(self):
         got = engines(self.d)
-        self.assertEqual(list(got), ["native", "docker", "process"])
+        self.assertEqual(list(got), ["native", "docker", "process", "remote"])
         self.assertEqual([(e["available"], e["default"], e["up"]) for e in got.values()],
-                         [(True, True, True), (True, False, True), (False, False, False)])
+                         [(True, True, True), (True, False, True), (False, False, False), (True, False, True)])
         self.assertIn("docker_host names", got["docker"]["chosen"])
         self.assertIn("no isolation", got["process"]["why"])
         self.assertIn("disk", got["native"]["limits"])
@@ -216,26 +216,26 @@ class Two(unittest.TestCase):
         admin = d.make_token("--owner", "boss", "--scope", "admin")
         docker("volume", "create", "foreign")
         docker("volume", "create", "--label", "cay.volume=fake", "--label", "cay.owner=default", "--label", "cay.instance=x", "fake")
-        wish = {"template": "online", "volumes": [f"v{i}:/data/{i}" for i in range(8)]}
+        wish = {"template": "online", "engine": "docker", "volumes": [f"v{i}:/data/{i}" for i in range(8)]}
         boxes = [d.must(201, "POST", "/api/sandboxes", wish)["sandbox_id"]]
         wish["volumes"] = [f"w{i}:/data/{i}" for i in range(8)]  # more than a page
         boxes.append(d.must(201, "POST", "/api/sandboxes", wish)["sandbox_id"])
         wish["volumes"] = ["v0:/data", "z:/z:ro"]
         boxes.append(d.must(201, "POST", "/api/sandboxes", wish)["sandbox_id"])
-        theirs = d.must(201, "POST", "/api/sandboxes", {"template": "online", "volumes": ["v0:/data"]}, token=other)["sandbox_id"]
+        theirs = d.must(201, "POST", "/api/sandboxes", {"template": "online", "engine": "docker", "volumes": ["v0:/data"]}, token=other)["sandbox_id"]
         mine = d.must(200, "GET", "/api/volumes")
         names = sorted([f"v{i}" for i in range(8)] + [f"w{i}" for i in range(8)] + ["z"])
         self.assertEqual([v["name"] for v in mine["volumes"]], names)
         self.assertEqual((mine["count"], mine["more"], {v["owner"] for v in mine["volumes"]}), (17, False, {"default"}))
         self.assertEqual([v["sandboxes"] for v in mine["volumes"]], [2] + [1] * 16)
-        self.assertTrue(all(v["created_at"] for v in mine["volumes"]), mine)
+        self.assertTrue(all(v["created_at"] and v["engine"] == "docker" for v in mine["volumes"]), mine)
         self.assertEqual([(v["name"], v["owner"]) for v in d.must(200, "GET", "/api/volumes", token=other)["volumes"]], [("v0", "other")])
         self.assertEqual(d.must(200, "GET", "/api/volumes", token=admin)["count"], 18)
         self.assertEqual(d.must(200, "GET", "/api/volumes?owner=other", token=admin)["count"], 1)
         d.must(403, "GET", "/api/volumes?owner=default", token=other)
         # What a sandbox has stays, also of one that is stopped; what others have is not there.
         d.must(200, "POST", f"/api/sandboxes/{boxes[1]}/stop")
-        for name, token, status, word in (("w3", True, 409, "destroy that first"), ("v1", other, 404, "no volume"), ("nil", True, 404, "no volume"),
+        for name, token, status, word in (("w3", True, 409, "1 sandbox has"), ("v1", other, 404, "no volume"), ("nil", True, 404, "no volume"),
                                           ("fake", True, 404, "no volume"), ("foreign", True, 404, "no volume"), ("..", True, 400, ""),
                                           ("v0", d.make_token("--scope", "read"), 403, "")):
             a = d.ask("DELETE", f"/api/volumes/{name.replace('.', '%2e')}", token=token)
@@ -275,7 +275,7 @@ class Two(unittest.TestCase):
         self.assertEqual((made["engine"], made["network"], made["ports"]), ("native", "bridge", []))
         d.must(200, "DELETE", f"/api/sandboxes/{made['sandbox_id']}")
         for fields, code, word in (({"template": "online", "engine": "docker", "allow": ["a.example"]}, 422, "egress"), ({"network": "host"}, 422, "host"),
-                                   ({"volumes": ["data:/data"], "engine": "native"}, 422, "volumes"), ({"ports": [80]}, 400, "bridge"),
+                                   ({"ports": [80]}, 400, "bridge"),
                                    ({"template": "plain", "network": "bridge"}, 403, "plain"),
                                    ({"template": "online", "ports": ["80:80"]}, 400, "1024"),
                                    ({"template": "online", "volumes": ["data:/proc"]}, 400, "/proc")):
@@ -376,7 +376,7 @@ class Alone(unittest.TestCase):
             d.stop()
             d.flags = ("--engine", "docker", *FLAGS)
             d.start()
-            self.assertEqual(list(engines(with_docker(d))), ["native", "docker", "process"])
+            self.assertEqual(list(engines(with_docker(d))), ["native", "docker", "process", "remote"])
             gone = status(d, box)
             self.assertEqual((gone["status"], gone["cause"]), ("error", "sandbox_gone"), gone)
             self.assertEqual(d.must(200, "GET", f"/api/sandboxes/{box}/execs/{runs}")["cause"], "sandbox_gone")
@@ -420,7 +420,7 @@ class Alone(unittest.TestCase):
                CAY, "serve", "--listen", "127.0.0.1:0", "--engine", "auto"]
         with begun(*off, *FLAGS) as d:
             self.assertEqual([(e["available"], e["default"]) for e in engines(d).values()],
-                             [(False, False), (True, True), (False, False)])
+                             [(False, False), (True, True), (False, False), (True, False)])
             self.assertIn("max_user_namespaces", engines(d)["native"]["why"])
             box = with_docker(d).make()
             self.assertEqual((status(d, box)["engine"], d.run(box, "id -u")["stdout"]), ("docker", "1001\n"))

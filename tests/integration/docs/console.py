@@ -19,7 +19,7 @@ import time
 BUILD = os.environ["CAY_BUILD_DIR"]
 SOURCE = os.environ["CAY_SOURCE_DIR"]
 PATIENCE_S = 90
-PROGRAMS = ("cay", "cay-front", "cay-warden", "cay-init", "cay-tls", "cay-docker", "cay-process", "cay-net", "cay-edge")
+PROGRAMS = ("cay", "cay-front", "cay-warden", "cay-init", "cay-tls", "cay-docker", "cay-process", "cay-net", "cay-edge", "cay-agent")
 OUTPUT_MAX = 4 << 20
 ANY_ID = re.compile(r"\baaaa[a-z2-7]{24}\b")  # an id on a page stands for whatever id this run makes
 SHOWS_NO_COMMANDS = {"text", "c", "yaml", "nginx", "ini", "json", "ts"}  # languages of blocks that nothing runs

@@ -72,6 +72,9 @@ class Pages(unittest.TestCase):
     def test_operations(self):
         self.check("docs", "operations.md")
 
+    def test_volumes(self):
+        self.check("docs", "volumes.md")
+
     def test_mcp(self):
         self.check("docs", "mcp.md")
 

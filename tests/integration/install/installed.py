@@ -97,7 +97,7 @@ def main(deb, upper, lower):
     run("dpkg", "-i", deb)
     listed = run("dpkg", "-L", "cay").split("\n")
     libdir = "lib/" + run("gcc", "-print-multiarch").strip()
-    for path in ("bin/cay", "lib/cay/cay-docker", "lib/cay/cay-edge", "lib/cay/cay-front", "lib/cay/cay-init", "lib/cay/cay-net", "lib/cay/cay-process", "lib/cay/cay-tls", "lib/cay/cay-warden", f"{libdir}/libcay.so", f"{libdir}/libcay.so.0",
+    for path in ("bin/cay", "lib/cay/cay-agent", "lib/cay/cay-docker", "lib/cay/cay-edge", "lib/cay/cay-front", "lib/cay/cay-init", "lib/cay/cay-net", "lib/cay/cay-process", "lib/cay/cay-tls", "lib/cay/cay-warden", f"{libdir}/libcay.so", f"{libdir}/libcay.so.0",
                  f"{libdir}/pkgconfig/cay.pc", "include/cay.h", "share/man/man1/cay.1.gz", "share/man/man3/libcay.3.gz",
                  "share/cay/images/registry.yaml", "share/cay/images/sandbox/Dockerfile", "share/doc/cay/copyright", "share/doc/cay/docs/deployment.md", "share/doc/cay/README.md", "share/bash-completion/completions/cay", "share/zsh/site-functions/_cay"):
         assert "/usr/" + path in listed, path

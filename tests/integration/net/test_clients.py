@@ -36,9 +36,9 @@ class Rig:
         subprocess.run(['mount', '--bind', f'{self.folder}/resolv.conf', os.path.realpath('/etc/resolv.conf')], check=True)
         self.internet = Servers(self.folder)
 
-    def run(self, script, *allow):
+    def run(self, script, *allow, flags=()):
         """Returns the result of `cay run --json`."""
-        words = [w for rule in allow for w in ('--allow', rule)]
+        words = [*flags] + [w for rule in allow for w in ('--allow', rule)]
         done = subprocess.run([f'{BUILD}/cay', 'run', '--json', '--workspace', f'{self.shared}:ro', '--memory', '512m', '--env', 'HOME=/tmp', *words, '--',
                                'sh', '-c', 'cd /tmp; ' + script],
                               capture_output=True, text=True, timeout=10 * patience, check=False, cwd='/', env={'PATH': '/usr/sbin:/usr/bin:/sbin:/bin'})
@@ -98,6 +98,24 @@ def test_npm(rig):
     got = rig.run(install, 'index.example')
     assert got['exit_code'] not in (0, None) and 'ENOTFOUND' in text(got) and 'npm.example' in text(got), got
     assert ('npm.example', None) in blocked(got), got
+
+
+def test_without_nf_tables(rig):
+    """The same programs by the proxy, which their environment names. What does not use it reaches nothing."""
+    def run(script, *allow):
+        return rig.run(script, *allow, flags=('--test-off', 'divert'))
+    got = run(PIP, 'index.example', 'files.example')
+    assert got['exit_code'] == 0 and not blocked(got), got
+    got = run('git -c http.sslCAInfo=/workspace/ca.pem clone -q https://git.example/project.git && cat project/README', 'git.example')
+    assert got['exit_code'] == 0 and got['stdout'] == 'from the git server\n', got
+    got = run(curl('https://index.example/simple/small/', 'http://slow.example/', 'https://git.example/'), 'index.example', 'slow.example')
+    lines = [line.split() for line in got['stdout'].splitlines()]
+    assert lines[0][0] == '200' and lines[1][:2] == ['200', str(SLOW_BYTES)] and lines[2][2] != '0', got
+    assert blocked(got) == [('git.example', 443)], got
+    got = run('python3 -c "import socket; socket.create_connection((\'index.example\', 443), 20)"', 'index.example')
+    assert got['exit_code'] == 1 and 'Network is unreachable' in got['stderr'], got
+    got = run('echo $https_proxy; curl -s --noproxy "*" https://index.example/ || echo none', 'index.example')
+    assert got['stdout'] == 'http://127.0.0.1:64998\nnone\n', got
 
 
 def curl(*urls):

@@ -237,6 +237,73 @@ def refused(b, rig, host, port, says, line=b'who'):
     wait_for(lambda: any(says in e.why for e in rig.log(b, verdict='refused')), f'{says!r} in {rig.log(b)}')
 
 
+def ask_proxy(host, *pieces):
+    """What the proxy on loopback says; a piece is sent when the one before was answered. The last is read to its end."""
+    try:
+        with dial(host, 64998) as s:
+            got = b''
+            for i, piece in enumerate(pieces):
+                s.sendall(piece)
+                if i + 1 == len(pieces):
+                    s.shutdown(socket.SHUT_WR)
+                    return got + read_all(s)
+                got += s.recv(65536)
+    except OSError as e:
+        return name_of(e).encode()
+
+
+def proxied_tls(host_name, server_name, cert):
+    try:
+        s = dial('127.0.0.1', 64998)
+        s.sendall(f'CONNECT {host_name}:443 HTTP/1.1\r\nHost: {host_name}:443\r\n\r\n'.encode())
+        got = s.recv(65536)
+        assert got == b'HTTP/1.1 200 Connection established\r\n\r\n', got
+        context = ssl.create_default_context(cafile=cert)
+        context.check_hostname = False
+        with context.wrap_socket(s, server_hostname=server_name) as t:
+            t.sendall(b'who\n')
+            return read_all(t).decode()
+    except OSError as e:
+        return name_of(e)
+
+
+def test_proxy(rig):
+    b = rig.box(LIST)
+    connect = b'CONNECT %s HTTP/1.1\r\n\r\n'
+    got = b.inside(ask_proxy, '127.0.0.1', connect % b'good.example:80', b'who\n')
+    assert got.startswith(b'HTTP/1.1 200 ') and got.endswith(PUBLIC.encode()) or got.endswith(PUBLIC6.encode()), got
+    assert rig.has(b, verdict='allowed', name='good.example', port=80)
+    # A name or port that is not allowed, an address that is not, one that leads to a private one, one that nobody knows.
+    for target, why in ((b'other.example:80', b'not in the sandbox'), (b'good.example:22', b'not in the sandbox'), (PUBLIC.encode() + b':80', b'not in the sandbox')):
+        got = b.inside(ask_proxy, '127.0.0.1', connect % target)
+        assert got.startswith(b'HTTP/1.1 403 ') and why in got, (target, got)
+    wide = rig.box(PUBLIC_POLICY)
+    for target in (b'private.example:80', b'metadata.example:80', b'mapped.example:80', b'alias.example:80', b'own.example:80', b'169.254.169.254:80',
+                   b'[::ffff:10.9.9.9]:80', b'[64:ff9b::a09:909]:80'):
+        got = wide.inside(ask_proxy, '127.0.0.1', connect % target)
+        assert got.startswith(b'HTTP/1.1 403 '), (target, got)
+    got = wide.inside(ask_proxy, '127.0.0.1', connect % b'nobody.example:80')
+    assert got.startswith(b'HTTP/1.1 502 '), got
+    # SOCKS 5, by name and by address, also by one that stands for a name.
+    name = b'good.example'
+    socks = b'\5\1\0\3' + bytes([len(name)]) + name + b'\0\x50'
+    got = b.inside(ask_proxy, '::1', b'\5\1\0', socks, b'who\n')
+    assert got.startswith(b'\5\0\5\0\0\1') and (got.endswith(PUBLIC.encode()) or got.endswith(PUBLIC6.encode())), got
+    got = b.inside(ask_proxy, '127.0.0.1', b'\5\1\0', b'\5\1\0\1' + socket.inet_aton(PUBLIC) + b'\0\x50')
+    assert got == b'\5\0\5\2\0\1' + bytes(6), got
+    assert b.inside(ask_proxy, '127.0.0.1', b'\5\1\2') == b'\5\xff'
+    stand_in = b.inside(address_of, 'good.example')
+    got = b.inside(ask_proxy, '127.0.0.1', b'\5\1\0', b'\5\1\0\1' + socket.inet_aton(stand_in) + b'\0\x50', b'who\n')
+    assert got.startswith(b'\5\0\5\0'), got
+    # A plain request: its server gets a path and the URL's own host, whatever Host said; here it repeats its first line.
+    got = b.inside(ask_proxy, '127.0.0.1', b'echo http://good.example:8080/x HTTP/1.1\r\nHost: evil.example\r\nProxy-Connection: keep-alive\r\n\r\nbody')
+    assert b'evil' not in got and b'Host: good.example:8080\r\nConnection: close\r\n\r\nbody' in got, got
+    # On 443 the TLS server name must be the name that was asked for.
+    assert b.inside(proxied_tls, 'good.example', 'good.example', rig.cert) in (PUBLIC, PUBLIC6, '::ffff:' + PUBLIC)
+    assert b.inside(proxied_tls, 'good.example', 'other.example', rig.cert) == 'ECONNRESET'
+    wait_for(lambda: any('TLS server name is other.example' in e.why for e in rig.log(b, verdict='refused')), rig.log(b))
+
+
 def test_addresses(rig):
     b = rig.box(PUBLIC_POLICY)
     assert b.inside(talk, PUBLIC, 80, b'who') == '::ffff:' + PUBLIC
@@ -249,8 +316,11 @@ def test_addresses(rig):
     listed = rig.box(LIST)
     refused(listed, rig, PUBLIC, 80, 'not in the sandbox')
     wide = rig.box('template list\nallow 0.0.0.0/0:*\nallow [::/0]:*\nown list\nallow 0.0.0.0/0:*\nallow [::/0]:*\n')
-    for own in ('127.0.0.1', '127.9.9.9', '::1'):  # straight to the listener: never the host's loopback, whatever is allowed
-        refused(wide, rig, own, 64998, "loopback is the sandbox's own")
+    for own in ('127.0.0.1', '127.9.9.9', '::1'):  # straight to the listener, which is the proxy: never the host's loopback, whatever is allowed
+        assert wide.inside(ask_proxy, own, b'who\r\n\r\n').startswith(b'HTTP/1.1 400 '), own
+        for target in (b'127.0.0.1:80', b'[::1]:80', b'[::ffff:127.0.0.1]:80', b'127.9.9.9:64998'):
+            got = wide.inside(ask_proxy, own, b'CONNECT ' + target + b' HTTP/1.1\r\n\r\n')
+            assert got.startswith(b'HTTP/1.1 403 ') and b"loopback is the sandbox's own" in got, (own, target, got)
     sixes = rig.box('template list\nallow 0.0.0.0/0:*\nallow [::/0]:*\nown list\nallow [::/0]:80\n')
     assert sixes.inside(talk, PUBLIC6, 80, b'who') == PUBLIC6
     for four in (PUBLIC, PRIVATE, HOST):  # no IPv4 address is in a range of IPv6
@@ -526,7 +596,7 @@ def test_private_network_rules(rig):
     assert rig.net.front.policy(web.id, LIST).code == 0  # not a member any more
     assert done() == ['ECONNRESET'] * 3
     assert web.inside(query, 'db.team.internal') == (3, [])
-    for bad in ('member ada team\n', 'member ada team db more\n', 'member ada te.am db\n', 'member ada team db\nmember ada team db\n'):
+    for bad in ('member ada\n', 'member ada team db more\n', 'member ada te.am db\n', 'member ada team db\nmember ada team db\n'):
         assert rig.net.front.policy(web.id, LIST + bad).code == 1, bad
 
 
@@ -1035,7 +1105,6 @@ def main():
     wanted = [w for w in sys.argv[1:] if not w.startswith('--')]
     tests = [(n, f) for n, f in globals().items() if n.startswith('test_') and (not wanted or n[5:] in wanted)]
     rig = Rig()
-    wait_for(lambda: not any('tentative' in part for part in host_network()), 'addresses of the test itself')
     before = host_network()
     try:
         for name, fn in tests:

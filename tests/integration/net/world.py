@@ -168,6 +168,8 @@ class Internet:
         assert os.read(ready_r, 1) == b'n'
         run('ip', 'link', 'set', 'lo', 'up')
         run('ip', 'link', 'add', 'up0', 'type', 'veth', 'peer', 'name', 'up1', 'netns', str(self.pid))
+        # No link-local address: the kernel adds it later, and the host's configuration would differ afterwards.
+        run('ip', 'link', 'set', 'up0', 'addrgenmode', 'none')
         run('ip', 'addr', 'add', f'{HOST}/24', 'dev', 'up0')
         run('ip', 'addr', 'add', '2606:2800:21f:1::1/64', 'dev', 'up0', 'nodad')
         run('ip', 'link', 'set', 'up0', 'up')

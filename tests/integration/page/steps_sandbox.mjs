@@ -133,6 +133,47 @@ export async function activity_processes_ports_charts(p) {
   await p.destroy(box);
 }
 
+/** What is refused appears by itself, and one click allows it as far as its template does; rules are typed, taken out and copied. */
+export async function network_log_and_rules(p) {
+  const { tab } = p;
+  const box = await p.box({ name: 'network-test', template: 'online', allow: ['a.example'] });
+  const lookUp = (name) => p.help('run', { box, command: `python3 -c "import socket; socket.getaddrinfo('${name}', 443)"` });
+  await tab.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await p.open(box, 'network');
+  await tab.waitForSelector('cay-network .rules li:has-text("a.example")');
+  await tab.waitForSelector('cay-network p:has-text("Nothing was looked up")');
+  await lookUp('a.example');
+  await tab.waitForSelector('.connections tr:has-text("a.example"):has-text("looked up")');
+  await lookUp('x.b.example');
+  const refused = tab.locator('.connections tr:has-text("x.b.example"):has-text("refused")');
+  await refused.waitFor();
+  await look(tab, 'network');
+  await lookUp('x.c.example');
+  await tab.click('button[aria-label="Allow x.c.example for this sandbox"]');
+  await tab.waitForSelector('.rules li:has-text("x.c.example")');
+  await lookUp('x.c.example');
+  await tab.waitForSelector('.connections tr:has-text("x.c.example"):has-text("looked up")');
+  // A look-up says no port, so all of the web is asked for: more than its template has, which is told.
+  await Promise.all([tab.waitForSelector('.note.bad:has-text("x.b.example")'), refused.locator('button').click()]);
+  await tab.fill('cay-network input', 'x.b.example:443');
+  await tab.keyboard.press('Enter');
+  await tab.waitForSelector('.rules li:has-text("x.b.example:443")');
+  await lookUp('x.b.example');
+  await tab.waitForSelector('.connections tr:has-text("x.b.example"):has-text("looked up")');
+  // With a rule for an address, another one is refused by its judge, with its port.
+  await tab.fill('cay-network input', '192.0.2.77:80');
+  await tab.keyboard.press('Enter');
+  await tab.waitForSelector('.rules li:has-text("192.0.2.77:80")');
+  await p.help('run', { box, command: 'python3 -c "import socket; socket.create_connection((\'192.0.2.78\', 80), 5)"' });
+  const other = tab.locator('.connections tr:has-text("192.0.2.78:80"):has-text("refused")');
+  await Promise.all([tab.waitForSelector('.note.bad:has-text("192.0.2.78:80")'), other.locator('button').click()]);
+  await tab.click('button[aria-label="Remove allow x.b.example:443"]');
+  await tab.locator('.rules li:has-text("x.b.example:443")').waitFor({ state: 'detached' });
+  await Promise.all([tab.waitForSelector('.note:has-text("Copied")'), tab.click('button:has-text("Copy as policy")')]);
+  check((await tab.evaluate(() => navigator.clipboard.readText())).startsWith('security:\n  network:\n    allow:'), 'a policy is on the clipboard');
+  await p.destroy(box);
+}
+
 /** The page notes what it has read to its end (window.heard): the network's word that it was sent comes before that. */
 function noteHeard() {
   if (window.heard) return;

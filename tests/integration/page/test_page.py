@@ -29,6 +29,11 @@ REGISTRY = """containers:
     description: Asks before it is used
     host: true
     security: {needs_confirm: true}
+  online:
+    description: May reach what a list names
+    host: true
+    resources: {memory: 256m}
+    security: {network: {allow: [a.example, "*.b.example:443", "*.c.example", "192.0.2.77:80"]}}
 """
 AT_ONCE = 4
 

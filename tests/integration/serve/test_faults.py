@@ -69,12 +69,13 @@ def check_all_owned(d):
     boxes = {b["sandbox_id"]: b for b in d.must(200, "GET", "/api/sandboxes?limit=1000")["sandboxes"]}
     live = {i for i, b in boxes.items() if b["status"] in ("ready", "busy", "paused")}
     rests = {i for i, b in boxes.items() if b["status"] in ("stopped", "error")}
+    shots = {s["snapshot_id"] for s in d.must(200, "GET", "/api/snapshots?limit=1000")["snapshots"]}
     assert live | rests == set(boxes), boxes
 
     def settled():
         inits = [p for p, comm in children(d.child("cay-warden")) if comm == "cay-init"]
         return (len(inits), cgroup_ids() - OTHERS[0], record_ids() - OTHERS[1], layer_ids(d)) == (
-            len(live), live, live, live | {i for i in rests if boxes[i]["kept"]})
+            len(live), live, live, live | shots | {i for i in rests if boxes[i]["kept"]})
 
     try:
         wait_for("what is to go", settled)
@@ -125,9 +126,9 @@ class Story:
     def state(self, box):
         return self.d.must(200, "GET", f"/api/sandboxes/{box}")
 
-    def create(self):
+    def create(self, **fields):
         before = set(self.boxes())
-        a = self.ask("POST", "/api/sandboxes", {})
+        a = self.ask("POST", "/api/sandboxes", fields)
         if a is not None:
             assert a.status == 201, a
             box = a.json["sandbox_id"]
@@ -136,7 +137,33 @@ class Story:
         check_all_owned(self.d)
         new = set(self.boxes()) - before
         assert len(new) <= 1, new  # stored and not told: its client finds it in the list
-        return new.pop() if new else self.d.make()
+        return new.pop() if new else self.d.make(**fields)
+
+    def snapshots(self):
+        return {s["snapshot_id"] for s in self.d.must(200, "GET", "/api/snapshots")["snapshots"]}
+
+    def branch(self, box):
+        """A snapshot, a sandbox of it, and the end of both."""
+        a = self.ask("POST", f"/api/sandboxes/{box}/snapshots", {})
+        if a is None:
+            check_all_owned(self.d)
+            known = self.snapshots()
+            assert len(known) <= 1, known
+            shot = known.pop() if known else self.d.must(201, "POST", f"/api/sandboxes/{box}/snapshots", {})["snapshot_id"]
+        else:
+            assert a.status == 201, a
+            shot = a.json["snapshot_id"]
+        one = self.create(snapshot=shot)
+        assert self.d.run(one, ["cat", "/workspace/kept"])["stdout"] == "kept\n"
+        a = self.ask("DELETE", f"/api/snapshots/{shot}")
+        if a is None:
+            check_all_owned(self.d)
+            a = self.d.ask("DELETE", f"/api/snapshots/{shot}")
+            assert a.status in (200, 404), a
+        else:
+            assert a.status == 200, a
+        assert self.snapshots() == set()
+        self.destroy(one)
 
     def execute(self, box, command, want):
         a = self.ask("POST", f"/api/sandboxes/{box}/execute", {"command": command})
@@ -186,6 +213,7 @@ class Story:
         box = self.create()
         self.execute(box, "echo kept > /workspace/kept; echo done", "done\n")
         self.execute(box, "seq 20000", "".join(f"{i}\n" for i in range(1, 20001)))
+        self.branch(box)
         self.change(box, "pause", "ready", "paused")
         self.change(box, "resume", "paused", "ready")
         self.change(box, "stop", "ready", "stopped")

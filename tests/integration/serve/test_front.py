@@ -319,6 +319,8 @@ def test_rootless():
             assert "cgroup2 group of its own" in said and "Delegate=yes" in said and "box_freeze" not in said, paused
         got = d.must(200, "GET", f"/api/sandboxes/{boxes[0]}")
         assert isinstance(got["limits_skipped"], list) and isinstance(got["limits_watched"], list), got
+        for a in (d.must(422, "POST", "/api/sandboxes", {"volumes": ["data:/data"]}), d.must(422, "GET", "/api/volumes")):
+            assert "volumes" in a["error"]["message"], a  # images need loop devices
         back = d.must(202, "POST", f"/api/sandboxes/{boxes[1]}/execute", {"command": ["sleep", "1000"], "background": True})
         os.kill(front, 9)
         wait_for("the next front", lambda: "the front is back" in d.log())

@@ -96,6 +96,25 @@ def test_sandboxes_fill_the_disk(d, disk):
         d.must(200, "DELETE", f"/api/sandboxes/{b}")
 
 
+def test_volumes_fill_the_disk(d, disk):
+    """Volumes are images too: two that promise more than there is leave the host its margin, and keep what was synced."""
+    boxes = [d.make(limits={"disk": "20m"}, volumes=[f"v{i}:/data"]) for i in range(2)]
+    running = [(b, begin(d, b, FILL.replace("/workspace", "/data"))) for b in boxes]
+    wrote = []
+    for b, one in running:
+        count, why = end(d, b, one).split()
+        assert why == "ENOSPC", (count, why)
+        wrote.append(int(count))
+    assert sum(wrote) > 60, wrote
+    assert free_bytes(disk) >= MARGIN // 2, free_bytes(disk)
+    for b, n in zip(boxes, wrote):
+        assert int(d.run(b, ["python3", "-c", CHECK.replace("/workspace", "/data")])["stdout"]) >= n
+        d.must(200, "DELETE", f"/api/sandboxes/{b}")
+    for i in range(2):
+        d.must(200, "DELETE", f"/api/volumes/v{i}")
+    wait_for("the room", lambda: free_bytes(disk) >= MARGIN + 100 * MIB)
+
+
 def test_the_host_fills_the_disk(d, disk):
     """Somebody else takes the room: a write inside fails, nothing is damaged, and it goes on when there is room again."""
     box = d.make(limits={"disk": "100m"})
@@ -262,7 +281,7 @@ def test_a_broken_file_system_is_told(d, disk):
     assert s["cause"] == "disk" and s["kept"] is False and f"layers/{box}.damaged" in s["cause_text"], s
     events = d.must(200, "GET", f"/api/sandboxes/{box}/events?kind=sandbox_error")["events"]
     assert events[-1]["detail"]["cause"] == "disk", events
-    assert sorted(n for n in os.listdir(layers) if n[0] != ".") == sorted((box + ".damaged", other + ".img"))
+    assert sorted(n for n in os.listdir(layers) if n[0] != "." and n != "volumes") == sorted((box + ".damaged", other + ".img"))
     for _ in range(2):  # never made anew in silence
         assert "damaged" in change(d, box, "start", 409)["error"]["message"]
         s = d.must(200, "GET", f"/api/sandboxes/{box}")
@@ -283,10 +302,10 @@ def test_a_broken_file_system_is_told(d, disk):
     wait_for("the error", lambda: d.must(200, "GET", f"/api/sandboxes/{box}")["cause"] == "disk")
     for b in (box, other):
         d.must(200, "DELETE", f"/api/sandboxes/{b}")
-    assert [n for n in os.listdir(layers) if n[0] != "."] == []
+    assert [n for n in os.listdir(layers) if n[0] != "." and n != "volumes"] == []
 
 
-TESTS = [test_sandboxes_fill_the_disk, test_the_host_fills_the_disk, test_a_disk_without_a_block, test_a_start_without_a_block,
+TESTS = [test_sandboxes_fill_the_disk, test_volumes_fill_the_disk, test_the_host_fills_the_disk, test_a_disk_without_a_block, test_a_start_without_a_block,
          test_stop_says_kept_only_if_it_is, test_a_broken_file_system_is_told]
 
 

@@ -340,11 +340,10 @@ def test_task_asks(d):
 
 
 HINTS = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}  # where a tool says nothing
-READING = {"container_list", "exec_poll", "read_file", "search", "find", "list_files", "intent_detect", "sandbox_list", "sandbox_info", "network_get",
-           "network_log"}
-RUNNING = {"container_start", "container_exec", "run_code", "run_command"}
+READING = {"container_list", "exec_poll", "read_file", "search", "find", "list_files", "intent_detect", "sandbox_list", "sandbox_info"}
+RUNNING = {"container_start", "container_exec", "run_code", "run_command", "more_tools"}
 REPEATABLE = {"container_stop", "delete_path", "sandbox_extend", "sandbox_destroy"}
-MAKING = {"port_url", "sandbox_create", "sandbox_extend", "network_update"}
+MAKING = {"port_url", "sandbox_create", "sandbox_extend"}
 
 
 def tokens(text):
@@ -396,13 +395,7 @@ def test_schemas(d):
     call("port_url", sandbox_id=box, port=8000)
     call("sandbox_list")
     call("sandbox_info", sandbox_id=box)
-    netted = d.must(201, "POST", "/api/sandboxes", {"allow": ["example.org"]}, token=d.make_token("--scope", "admin"))["sandbox_id"]
-    assert call("network_get", sandbox_id=netted)["allow"] == ["example.org"]
-    assert call("network_log", sandbox_id=netted, limit=5)["entries"] == []
-    assert "administrators" in s.bad("network_update", sandbox_id=netted, add_allow=["a.example"])["message"]  # who made it is one
-    left.discard("network_update")
-    assert "limit" in s.bad("network_log", sandbox_id=netted, limit=0)["message"]
-    call("sandbox_destroy", sandbox_id=netted)
+    assert call("more_tools", tool="sandbox_info", arguments={"sandbox_id": box})["sandbox_id"] == box
     intent = call("intent_detect", message="Please run this:\n```python\nprint(1)\n```")
     assert intent["decision"] == "run" and intent["code"]["text"].strip() == "print(1)", intent
     call("intent_detect", message="What is a list?")
@@ -410,6 +403,73 @@ def test_schemas(d):
     assert not left, left
     assert s.ask("resources/list", {"cursor": "nonsense"})["error"]["code"] == -32602
     s.end()
+
+
+def names(s):
+    return {t["name"] for t in s.must("tools/list")["tools"]}
+
+
+def test_groups(d):
+    """Tools of a group are listed for who asks: by the address, or by more_tools. Whoever knows a tool may call it."""
+    s = Session(d)
+    more = next(t for t in s.must("tools/list")["tools"] if t["name"] == "more_tools")
+    assert "network" in more["description"] and "network_get" not in names(s)
+    groups = {g["group"]: g["tools"] for g in s.good("more_tools")["groups"]}
+    assert set(groups["network"]) >= {"network_get", "network_log", "network_update"}, groups
+    assert "there is no group 'nosuch'" in s.bad("more_tools", group="nosuch")["message"]
+    assert "no tool nosuch" in s.bad("more_tools", tool="nosuch")["message"]
+    assert "no tool more_tools" in s.bad("more_tools", tool="more_tools")["message"]
+    assert "needs tool" in s.bad("more_tools", arguments={})["message"]
+    assert "is required" in s.bad("more_tools", tool="network_get")["message"]
+    for group, tools in groups.items():
+        told = s.good("more_tools", group=group)
+        assert [t["name"] for t in told["tools"]] == tools
+        assert tokens(json.dumps(told["tools"], separators=(",", ":"), ensure_ascii=False)) <= 4000, group
+        assert set(tools) <= names(s)
+    s.end()
+    s = Session(d, path="/mcp?tools=network")
+    assert set(groups["network"]) <= names(s) and s.hello["capabilities"]["tools"] == {"listChanged": True}
+    netted = d.must(201, "POST", "/api/sandboxes", {"allow": ["example.org"]}, token=d.make_token("--scope", "admin"))["sandbox_id"]
+    assert s.good("network_get", sandbox_id=netted)["allow"] == ["example.org"]
+    assert s.good("network_log", sandbox_id=netted, limit=5)["entries"] == []
+    assert "administrators" in s.bad("network_update", sandbox_id=netted, add_allow=["a.example"])["message"]  # who made it is one
+    assert "limit" in s.bad("network_log", sandbox_id=netted, limit=0)["message"]
+    s.good("sandbox_destroy", sandbox_id=netted)
+    s.end()
+    s = Session(d, path="/mcp?tools=all")
+    everything = names(s)
+    assert all(set(tools) <= everything for tools in groups.values())
+    s.end()
+    for query in ("tools=nosuch", "tools=network,nosuch", "tools=network&tools=network", "tools=" + "x" * 600):
+        a = d.ask("POST", "/mcp?" + query, request("initialize", {"protocolVersion": LEGACY, "capabilities": {}}), headers={"Accept": "*/*"})
+        assert a.status == 400 and "network" in a.json["error"]["message"], a
+
+
+def test_groups_in_lines(d):
+    """`cay mcp`: a client is told that its list has changed; --tools asks at once."""
+    hello = request("initialize", {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}})
+
+    def begin(*words):
+        return start_lines([CAY, "mcp", "--data", os.path.join(d.folder, "data"), *words])
+
+    def end(lines):
+        lines.stdin.close()
+        status = lines.wait(timeout=PATIENCE_S)
+        lines.stdout.close()
+        return status
+
+    lines = begin()
+    talk(lines, hello)
+    lines.stdin.write((json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}) + "\n").encode())
+    lines.stdin.write((json.dumps(request("tools/call", {"name": "more_tools", "arguments": {"group": "network"}}, 2)) + "\n").encode())
+    heard = [json.loads(lines.stdout.readline()) for _ in range(2)]
+    assert {m.get("method", m.get("id")) for m in heard} == {"notifications/tools/list_changed", 2}, heard
+    assert end(lines) == 0
+    lines = begin("--tools", "network")
+    talk(lines, hello)
+    assert "network_get" in {t["name"] for t in talk(lines, request("tools/list", {}, 2))["result"]["tools"]}
+    assert end(lines) == 0
+    assert end(begin("--tools", "nosuch")) != 0
 
 
 def test_pages(d):
@@ -673,6 +733,6 @@ def test_crowd(d):
     s.end()
 
 
-TESTS = [test_commands, test_once, test_advice, test_output, test_files, test_progress, test_tasks, test_task_asks, test_schemas, test_pages,
+TESTS = [test_commands, test_once, test_advice, test_output, test_files, test_progress, test_tasks, test_task_asks, test_schemas, test_groups, test_groups_in_lines, test_pages,
          test_complete, test_setups, test_confirm, test_find, test_texts, test_crowd]
 run(TESTS)

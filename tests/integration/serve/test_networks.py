@@ -41,6 +41,12 @@ containers:
     security: {network_mode: bridge}
   shut:
     host: true
+  team:
+    host: true
+    security: {network: {private: true}}
+  mixed:
+    host: true
+    security: {network: {allow: [a.example, b.example], private: true}}
 """
 
 
@@ -254,6 +260,18 @@ def limits_hold(port):
         assert d.must(200, "GET", f"/api/sandboxes/{box}")["limits"]["network_total"] == 0
 
 
+def settings_are_defaults(port):
+    with Daemon("--default-network-up", "1m", "--default-network-total", "100k") as d:
+        box = make(d, allow=[f"{HOST}:{port}"])
+        got = d.must(200, "GET", f"/api/sandboxes/{box}")["limits"]
+        assert (got["network_up"], got["network_down"], got["network_total"]) == (1 << 20, 0, 100 << 10), got
+        got = d.run(box, ["/usr/bin/python3", "-c", FETCH, f"http://{HOST}:{port}/big"])["stdout"]
+        assert "x" * 1000 not in got, got[:200]
+        other = make(d, allow=[f"{HOST}:{port}"], limits={"memory": "128m", "network_total": "10m"})
+        got = d.run(other, ["/usr/bin/python3", "-c", FETCH, f"http://{HOST}:{port}/big"])["stdout"]
+        assert "x" * 1000 in got, got[:200]
+
+
 LOOK = """
 import socket
 for name in ("evil.example", "evil.example"):
@@ -382,6 +400,107 @@ def the_log_is_followed(port):
         d.must(200, "DELETE", f"/api/sandboxes/{again}", token=token)
 
 
+SERVE = """
+import http.server, sys
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(sys.argv[1].encode())
+    def log_message(self, *_):
+        pass
+http.server.ThreadingHTTPServer(("0.0.0.0", 5432), Answer).serve_forever()
+"""
+
+
+def private_networks(port):
+    with Registry(TEMPLATES) as registry, Daemon("--registry", registry.path) as d:
+        ada, bob = (d.make_token("--scope", "exec,read", "--owner", name) for name in ("ada", "bob"))
+
+        def ask(status, token, **fields):
+            got = d.must(status, "POST", "/api/sandboxes", {"limits": {"memory": "128m"}, "template": "team", **fields}, token=token)
+            return got["sandbox_id"] if status == 201 else got["error"]["message"]
+
+        def update(status, token, box, **fields):
+            return d.must(status, "PATCH", f"/api/sandboxes/{box}/network", fields, token=token)
+
+        def begin(token, box, text):
+            d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": ["/usr/bin/python3", "-c", SERVE, text], "background": True}, token=token)
+
+        def get(token, box, name):
+            return d.must(200, "POST", f"/api/sandboxes/{box}/execute", {"command": ["/usr/bin/python3", "-c", FETCH, f"http://{name}:5432/"]},
+                          token=token)["stdout"].strip()
+
+        def serves(token, box, name, text):
+            wait_for(f"{name} to answer", lambda: get(token, box, name) == text)
+
+        db = ask(201, ada, name="db", private_network="team")
+        app = ask(201, ada, private_network="team", private_name="app")
+        assert d.must(200, "GET", f"/api/sandboxes/{db}", token=ada)["network"] == "private"
+        net = d.must(200, "GET", f"/api/sandboxes/{db}/network", token=ada)
+        assert (net["private_network"], net["private_name"], net["allow"]) == ("team", "db", []), net
+        begin(ada, db, "from db")
+        serves(ada, app, "db.team.internal", "from db")
+        assert get(ada, app, f"{db}.team.internal") == "from db"
+        assert get(ada, app, "other.team.internal") == "gaierror" and get(ada, app, "db.club.internal") == "gaierror"
+        # Another owner's network of the same name is another one; one without a network reaches nobody.
+        other = ask(201, bob, private_network="team")
+        assert get(bob, other, "db.team.internal") == "gaierror" and get(bob, other, f"{db}.team.internal") == "gaierror"
+        alone = ask(201, ada)
+        assert get(ada, alone, "db.team.internal") == "gaierror"
+        # What is changed about its rules keeps it; it joins and leaves while it runs.
+        mixed = ask(201, ada, template="mixed", private_network="team")
+        assert update(200, ada, mixed, remove_allow=["b.example"])["private_network"] == "team"
+        assert get(ada, mixed, "db.team.internal") == "from db"
+        net = update(200, ada, mixed, network="private", private_name="mixed")
+        assert (net["network"], net["private_name"], net["allow"]) == ("private", "mixed", []), net
+        assert update(200, ada, mixed, add_allow=["a.example"])["network"] == "list"
+        assert get(ada, mixed, "db.team.internal") == "from db"
+        update(200, ada, mixed, add_deny=["db.team.internal:5432"])
+        assert get(ada, mixed, "db.team.internal") != "from db"
+        net = update(200, ada, app, private_network="")
+        assert (net["network"], net["private_network"]) == ("none", None), net
+        assert get(ada, app, "db.team.internal") == "gaierror"
+        assert update(200, ada, app, private_network="team")["private_name"] is None
+        assert get(ada, app, "db.team.internal") == "from db"
+        # One that has rules already gets more sockets, and its log goes on.
+        web = make(d, allow=[f"{HOST}:{port}"], private_network="web", private_name="web")
+        assert fetch(d, web, port) == "from the host"
+        shown = make(d, allow=[f"{HOST}:{port}"])
+        assert fetch(d, shown, port) == "from the host"
+        last = d.must(200, "GET", f"/api/sandboxes/{shown}/network/log")["entries"][-1]["number"]
+        update(200, admin(d), shown, private_network="web", private_name="shown")
+        begin(admin(d), shown, "from shown")
+        serves(admin(d), web, "shown.web.internal", "from shown")
+        assert fetch(d, shown, port) == "from the host"
+        log = d.must(200, "GET", f"/api/sandboxes/{shown}/network/log")["entries"]
+        assert log[0]["number"] > last, (last, log)
+        # It outlives cay-net, and a stop.
+        net = d.child("cay-net")
+        os.kill(net, signal.SIGKILL)
+        wait_for("another cay-net", lambda: d.child("cay-net") not in (None, net))
+        serves(ada, app, "db.team.internal", "from db")
+        d.must(200, "POST", f"/api/sandboxes/{db}/stop", token=ada)
+        assert get(ada, app, "db.team.internal") == "gaierror"
+        assert "db" in ask(409, ada, private_network="team", private_name="db")  # its name is kept for it
+        d.must(200, "POST", f"/api/sandboxes/{db}/start", token=ada)
+        begin(ada, db, "from db again")
+        serves(ada, app, "db.team.internal", "from db again")
+        # Mistakes, and who may not.
+        for fields, status, text in (
+                ({"private_network": "Team"}, 400, "private_network: "), ({"private_name": "x"}, 400, "private_name: "),
+                ({"private_network": "team", "private_name": "x.y"}, 400, "private_name: "),
+                ({"private_network": "team", "network": "none"}, 400, "private_network: "), ({"network": "private"}, 400, "private_network: "),
+                ({"private_network": "team", "private_name": "db"}, 409, "private_name: "),
+                ({"private_network": "team", "template": "shut"}, 403, "private_network: template 'shut'"),
+                ({"private_network": "team", "template": "out"}, 403, "private_network: template 'out'")):
+            assert ask(status, ada, **fields).startswith(text), fields
+        quiet = ask(201, ada, template="shut")
+        assert update(403, ada, quiet, private_network="team")["error"]["message"].startswith("private_network: "), quiet
+        assert update(409, ada, app, private_name="db")["error"]["message"].startswith("private_name: ")
+        assert get(ada, app, "db.team.internal") == "from db again"
+
+
 def sockets_of(pid):
     return sum(os.readlink(f"/proc/{pid}/fd/{n}").startswith("socket:") for n in os.listdir(f"/proc/{pid}/fd"))
 
@@ -416,7 +535,7 @@ def the_command_line_has_it(port):
         f.stdout.close()
 
 
-TESTS = [rules_hold, the_log_is_followed, rules_change, limits_hold, commands_say_what_was_blocked, mistakes_are_told, templates_bound_requests, they_outlive_what_dies, the_command_line_has_it]
+TESTS = [rules_hold, settings_are_defaults, private_networks, the_log_is_followed, rules_change, limits_hold, commands_say_what_was_blocked, mistakes_are_told, templates_bound_requests, they_outlive_what_dies, the_command_line_has_it]
 
 if __name__ == "__main__":
     if not shutil.which("python3", path="/usr/bin:/bin"):

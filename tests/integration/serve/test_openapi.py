@@ -7,6 +7,7 @@ Needs Debian's python3-jsonschema.
 import io
 import json
 import os
+import shutil
 import sys
 import tarfile
 
@@ -189,6 +190,45 @@ def secrets(api):
     api.call("sandbox_destroy", id=box, token="admin")
 
 
+def the_browser(api):
+    if not any(os.path.exists("/usr/lib/chromium/" + name) for name in ("chromium-headless-shell", "chromium")):
+        api.called |= {"browser_start", "browser_get", "browser_link", "browser_stop"}
+        return
+    box = api.call("sandbox_create", 201, {"template": "browser"})["sandbox_id"]
+    assert api.call("browser_start", body={}, id=box)["status"] == "running"
+    assert api.call("browser_get", id=box)["tabs"][0]["url"] == "about:blank"
+    assert api.call("browser_link", 201, {}, id=box)["url"].startswith("ws://")
+    assert api.call("browser_stop", id=box)["stopped"]
+    api.call("sandbox_destroy", id=box)
+
+
+def machines(api):
+    added = api.call("remote_add", 201, {"name": "laptop"})
+    assert added["code"].count("-") == 3 and added["state"] == "waiting", added
+    assert [m["name"] for m in api.call("remote_list")["machines"]] == ["laptop"]
+    assert api.call("remote_get", name="laptop")["paired_at"] is None
+    api.call("remote_remove", name="laptop")
+
+
+def the_desktop(api):
+    """Where Xvnc is not installed, its ops are not called: serve/test_desktop.py says so."""
+    if not all(map(shutil.which, ("Xtigervnc", "openbox", "xterm"))):
+        api.called.update(name for name in api.ops if name.startswith(("desktop_", "computer_")))
+        return
+    box = api.call("sandbox_create", 201, {})["sandbox_id"]
+    api.call("desktop_get", id=box)
+    api.call("desktop_start", 201, {"width": 800, "height": 600}, id=box)
+    api.call("desktop_start", body={}, id=box)
+    assert api.call("computer_screenshot", body={"scale": 0.5}, id=box).startswith(b"\x89PNG")
+    api.call("computer_screen", id=box)
+    for name, body in (("move", {"x": 1, "y": 2}), ("click", {"x": 1, "y": 2}), ("drag", {"x": 1, "y": 2, "to_x": 3, "to_y": 4}),
+                       ("scroll", {"direction": "up"}), ("key", {"keys": "ctrl+a"}), ("type", {"text": "a"}), ("wait", {"still": "50ms"})):
+        api.call("computer_" + name, body=body, id=box)
+    api.call("desktop_get", id=box)
+    api.call("desktop_stop", id=box)
+    api.call("sandbox_destroy", id=box)
+
+
 def the_contexts(api):
     box = api.call("sandbox_create", 201, {})["sandbox_id"]
     api.call("context_create", 201, {"name": "one", "language": "bash"}, id=box)
@@ -198,7 +238,21 @@ def the_contexts(api):
     api.call("context_interrupt", id=box, context="one")
     api.call("context_restart", body={}, id=box, context="one")
     api.call("context_remove", id=box, context="one")
+    api.call("journal_verify", id=box)
     api.call("sandbox_destroy", id=box)
+
+
+def snapshots(api):
+    box = api.call("sandbox_create", 201, {})["sandbox_id"]
+    shot = api.call("snapshot_create", 201, {"name": "base"}, id=box)["snapshot_id"]
+    assert api.call("snapshot_list")["snapshots"][0]["snapshot_id"] == shot
+    assert api.call("snapshot_get", snapshot="base")["snapshot_id"] == shot
+    one = api.call("sandbox_create", 201, {"snapshot": "base"})["sandbox_id"]
+    api.call("sandbox_destroy", id=one)
+    forks = [s["sandbox_id"] for s in api.call("sandbox_fork", 201, {"count": 1}, id=box)["sandboxes"]]
+    for i in (box, *forks):
+        api.call("sandbox_destroy", id=i)
+    api.call("snapshot_remove", snapshot=shot)
 
 
 def the_daemon(api):
@@ -212,8 +266,13 @@ def the_daemon(api):
     api.call("template_get", name="python")
     api.call("template_build", 409, {}, token="admin", name="python")
     api.call("template_remove", 422, token="admin", name="python")
-    api.call("volume_list", 422, token="admin")
-    api.call("volume_remove", 422, token="admin", name="data")
+    box = api.call("sandbox_create", 201, {"volumes": ["data:/data"]})["sandbox_id"]
+    assert api.call("volume_list")["volumes"][0]["name"] == "data"
+    api.call("volume_remove", 409, name="data")
+    api.call("sandbox_destroy", id=box)
+    api.call("volume_remove", name="data")
+    api.call("volume_remove", 404, token="admin", name="data")
+    snapshots(api)
     for message in ("test this:\n```python\nprint(1)\n```", "explain this: `x = 1`", "good morning"):
         api.call("intent_detect", body={"message": message})
     api.call("config_get", token="admin")
@@ -289,7 +348,10 @@ def main():
         files(api, box)
         networks(api)
         secrets(api)
+        the_browser(api)
+        machines(api)
         the_contexts(api)
+        the_desktop(api)
         the_daemon(api)
         access(api)
         refusals(api, box)

@@ -220,9 +220,26 @@ def test_image():
         shutil.rmtree(folder)
 
 
+def packages_of(program):
+    """Debian packages of the libraries that a program is linked with."""
+    out = subprocess.run(["ldd", program], capture_output=True, text=True, timeout=60, check=False).stdout
+    names = re.findall(r"^\s+(\S+) => /", out, re.M)
+    # by name: the loader may find them below another path than the package has (merged /usr)
+    found = [subprocess.run(["dpkg", "-S", f"*/{n}"], capture_output=True, text=True, timeout=60, check=False).stdout for n in names]
+    return {f.split(":")[0] for f in found if f}
+
+
 def test_deployment_files():
     plan = json.loads(read("railpack.json"))
+    assert plan["steps"]["build"]["commands"][0] == "scripts/bootstrap build", plan  # the builder has no meson
+    build = os.environ["CAY_BUILD_DIR"]
+    needed = set().union(*(packages_of(os.path.join(build, n)) for n in os.listdir(build) if re.fullmatch(r"cay(-[a-z]+)?", n)))
+    ours = {p for p in needed if not p.startswith(("libc6", "libgcc", "libasan", "libubsan", "libclang", "libstdc"))}
+    assert ours and ours <= set(plan["deploy"]["aptPackages"]), (ours, plan)
     assert plan["deploy"]["startCommand"].endswith("/bin/cay serve") and plan["deploy"]["variables"]["HOST"] == "0.0.0.0"
+    if shutil.which("docker-compose"):  # Debian's; it reads the file, and starts nothing
+        place = os.path.join(os.environ["CAY_SOURCE_DIR"], "packaging", "compose.yaml")
+        subprocess.run(["docker-compose", "-f", place, "config", "--quiet"], check=True, timeout=60)
     compose = read("packaging/compose.yaml")
     for line in ("DOCKER_TLS_CERTDIR: /certs", "DOCKER_HOST: tcp://docker-dind:2376", "DOCKER_TLS_VERIFY: 1", "DOCKER_CERT_PATH: /certs/client",
                  "- docker-certs-client:/certs/client:ro", "privileged: true"):

@@ -111,8 +111,13 @@ def test_twice(d, place):
     # What the first warden made is the third one's: limits, figures, ends, and the unmaking.
     got = d.must(200, "GET", f"/api/sandboxes/{box}")
     assert got["limits"] == limits and got["limits_skipped"] == [], got
-    small = d.make(limits={"memory": "32m"}, name="small")
+    small = d.make(limits={"memory": "32m"}, name="small", volumes=["over:/over"])
+    d.run(small, "echo kept > /over/f")
     upgrade(d, place)
+    beside = d.make(name="beside", volumes=["over:/over"])  # the same mount, of the earlier warden's
+    assert d.run(beside, "cat /over/f; echo more >> /over/f")["stdout"] == "kept\n"
+    assert d.run(small, "cat /over/f")["stdout"] == "kept\nmore\n"
+    d.must(200, "DELETE", f"/api/sandboxes/{beside}")
     ran = d.run(small, ["python3", "-c", "x = bytearray(100 << 20)"])
     assert ran["cause"] in ("memory", "oom") or ran["exit_code"] != 0, ran
     assert d.must(200, "GET", f"/api/sandboxes/{box}/stats")["pids"] >= 0

@@ -45,7 +45,7 @@ static void as_the_keeper_says(void **state)
         assert_string_equal(cay_front_engines_why_not(&engines, "process"), "it is off");
         assert_null(cay_front_engines_why_not(&engines, "podman"));
         cay_front_engines_fill(&engines, &env);
-        assert_int_equal(env.engine_count, 3);
+        assert_int_equal(env.engine_count, CAY_ENGINE_COUNT);
         assert_string_equal(env.engines[1].name, "docker");
         assert_string_equal(env.engines[1].note, "it is named");
         assert_string_equal(cay_front_engines_default(&engines), ""); /* nothing is open yet */
@@ -85,7 +85,7 @@ static void nonsense_is_refused(void **state)
 {
         assert_int_equal(read_words("auto", WORDS(W("native"))), -1);
         assert_int_equal(read_words("auto", WORDS(W("engine"), W("native"), W("runs"))), -1);
-        assert_int_equal(read_words("auto", WORDS(W("engine"), W("remote"), W("runs"), W("x"))), -1);
+        assert_int_equal(read_words("auto", WORDS(W("engine"), W("imaginary"), W("runs"), W("x"))), -1);
         assert_int_equal(read_words("auto", WORDS(W("link"), W("remote"), W("9"))), -1);
         assert_int_equal(read_words("auto", WORDS(W("link"), W("docker"), W("2"))), -1);
         assert_int_equal(read_words("auto", WORDS(W("link"), W("docker"), W("x"))), -1);

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 struct side { /* the front's ends of a worker's pipes */
         int in, out;
@@ -331,6 +332,72 @@ static void resets_end_it(void **state)
         assert_int_equal(finish(&s), CAY_OK);
 }
 
+/* SOCKET: the same on a path; what cannot be reached is told. */
+static void sockets_have_paths(void **state)
+{
+        static const char *const bad[] = { "", "/nowhere/at/all" };
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        struct cay_worker_result res = { 0 };
+        struct cay_box_open open_msg = { .kind = CAY_BOX_SOCKET };
+        char got[4] = "", long_path[200];
+        int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), in[2], out[2], peer, status;
+        pid_t pid;
+
+        (void)state;
+        snprintf(address.sun_path, sizeof(address.sun_path), "/tmp/test-connect-%d", (int)getpid());
+        unlink(address.sun_path);
+        assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof(address)), 0);
+        assert_int_equal(listen(listener, 1), 0);
+        assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+        assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+        pid = fork();
+        if (pid == 0) {
+                struct cay_worker_request req = { .open = &open_msg,
+                                                  .path = address.sun_path,
+                                                  .path2 = "",
+                                                  .in_fd = in[0],
+                                                  .out_fd = out[1] };
+
+                close(in[1]);
+                close(out[0]);
+                alarm(250);
+                cay_connect_socket(&req, &res);
+                _exit(res.code == CAY_OK && res.bytes == 8 ? 0 : 1);
+        }
+        close(in[0]);
+        close(out[1]);
+        peer = accept_one(listener);
+        assert_int_equal(write(in[1], "ping", 4), 4);
+        assert_int_equal(sys_read_all(peer, got, 4), 4);
+        assert_memory_equal(got, "ping", 4);
+        assert_int_equal(write(peer, "pong", 4), 4);
+        assert_int_equal(sys_read_all(out[0], got, 4), 4);
+        assert_memory_equal(got, "pong", 4);
+        close(peer);
+        close(in[1]);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+        close(out[0]);
+        close(listener);
+
+        memset(long_path, 'x', sizeof(long_path) - 1);
+        long_path[sizeof(long_path) - 1] = '\0';
+        for (unsigned i = 0; i < 4; i++) { /* one whose server has gone; none; too long */
+                struct cay_worker_request req = { .open = &open_msg,
+                                                  .path = i == 0   ? address.sun_path
+                                                          : i == 3 ? long_path
+                                                                   : bad[i - 1],
+                                                  .path2 = "",
+                                                  .in_fd = -1,
+                                                  .out_fd = -1 };
+
+                res = (struct cay_worker_result){ 0 };
+                cay_connect_socket(&req, &res);
+                assert_int_equal(res.code, i == 1 || i == 3 ? CAY_INVALID : CAY_UNAVAILABLE);
+        }
+        unlink(address.sun_path);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -340,6 +407,7 @@ int main(void)
                 cmocka_unit_test(one_direction_does_not_stop_the_other),
                 cmocka_unit_test(much_data_arrives_whole),
                 cmocka_unit_test(resets_end_it),
+                cmocka_unit_test(sockets_have_paths),
         };
 
         signal(SIGPIPE, SIG_IGN);

@@ -9,7 +9,7 @@ export const VERSION = "0.1.0";
 /** How each operation is called. once: takes an execution_id, so that a request can be repeated. */
 export const OPERATIONS = {
   sandbox_create: { method: "POST", path: "/api/sandboxes", query: [], body: "json", answer: "json", once: true },
-  sandbox_list: { method: "GET", path: "/api/sandboxes", query: ["name","template","label","state","older_than","idle_for","cursor","limit","newest_first"], body: null, answer: "json", once: false },
+  sandbox_list: { method: "GET", path: "/api/sandboxes", query: ["name","template","label","metadata","created_after","state","older_than","idle_for","cursor","limit","newest_first"], body: null, answer: "json", once: false },
   sandbox_get: { method: "GET", path: "/api/sandboxes/{id}", query: [], body: null, answer: "json", once: false },
   sandbox_destroy: { method: "DELETE", path: "/api/sandboxes/{id}", query: [], body: null, answer: "json", once: false },
   sandbox_start: { method: "POST", path: "/api/sandboxes/{id}/start", query: [], body: null, answer: "json", once: false },
@@ -21,7 +21,13 @@ export const OPERATIONS = {
   sandbox_stats: { method: "GET", path: "/api/sandboxes/{id}/stats", query: ["history"], body: null, answer: "json", once: false },
   sandbox_events: { method: "GET", path: "/api/sandboxes/{id}/events", query: ["after","before","kind","limit","newest_first","follow","new_only"], body: null, answer: "json", once: false },
   event_list: { method: "GET", path: "/api/events", query: ["after","before","kind","limit","newest_first","follow","new_only"], body: null, answer: "json", once: false },
-  volume_list: { method: "GET", path: "/api/volumes", query: ["owner"], body: null, answer: "json", once: false },
+  journal_verify: { method: "GET", path: "/api/sandboxes/{id}/journal/check", query: ["head"], body: null, answer: "json", once: false },
+  sandbox_fork: { method: "POST", path: "/api/sandboxes/{id}/fork", query: [], body: "json", answer: "json", once: false },
+  snapshot_create: { method: "POST", path: "/api/sandboxes/{id}/snapshots", query: [], body: "json", answer: "json", once: false },
+  snapshot_list: { method: "GET", path: "/api/snapshots", query: ["sandbox","limit","cursor"], body: null, answer: "json", once: false },
+  snapshot_get: { method: "GET", path: "/api/snapshots/{snapshot}", query: [], body: null, answer: "json", once: false },
+  snapshot_remove: { method: "DELETE", path: "/api/snapshots/{snapshot}", query: [], body: null, answer: "json", once: false },
+  volume_list: { method: "GET", path: "/api/volumes", query: ["owner","engine"], body: null, answer: "json", once: false },
   volume_remove: { method: "DELETE", path: "/api/volumes/{name}", query: [], body: "json", answer: "json", once: false },
   template_list: { method: "GET", path: "/api/templates", query: ["task"], body: null, answer: "json", once: false },
   template_get: { method: "GET", path: "/api/templates/{name}", query: [], body: null, answer: "json", once: false },
@@ -44,6 +50,18 @@ export const OPERATIONS = {
   context_interrupt: { method: "POST", path: "/api/sandboxes/{id}/contexts/{context}/interrupt", query: [], body: null, answer: "json", once: false },
   context_restart: { method: "POST", path: "/api/sandboxes/{id}/contexts/{context}/restart", query: [], body: "json", answer: "json", once: false },
   context_remove: { method: "DELETE", path: "/api/sandboxes/{id}/contexts/{context}", query: [], body: null, answer: "json", once: false },
+  desktop_start: { method: "POST", path: "/api/sandboxes/{id}/desktop", query: [], body: "json", answer: "json", once: false },
+  desktop_get: { method: "GET", path: "/api/sandboxes/{id}/desktop", query: [], body: null, answer: "json", once: false },
+  desktop_stop: { method: "DELETE", path: "/api/sandboxes/{id}/desktop", query: [], body: null, answer: "json", once: false },
+  computer_screenshot: { method: "POST", path: "/api/sandboxes/{id}/computer/screenshot", query: [], body: "json", answer: "bytes", once: false },
+  computer_screen: { method: "GET", path: "/api/sandboxes/{id}/computer", query: ["scale"], body: null, answer: "json", once: false },
+  computer_move: { method: "POST", path: "/api/sandboxes/{id}/computer/move", query: [], body: "json", answer: "json", once: false },
+  computer_click: { method: "POST", path: "/api/sandboxes/{id}/computer/click", query: [], body: "json", answer: "json", once: false },
+  computer_drag: { method: "POST", path: "/api/sandboxes/{id}/computer/drag", query: [], body: "json", answer: "json", once: false },
+  computer_scroll: { method: "POST", path: "/api/sandboxes/{id}/computer/scroll", query: [], body: "json", answer: "json", once: false },
+  computer_key: { method: "POST", path: "/api/sandboxes/{id}/computer/key", query: [], body: "json", answer: "json", once: false },
+  computer_type: { method: "POST", path: "/api/sandboxes/{id}/computer/type", query: [], body: "json", answer: "json", once: false },
+  computer_wait: { method: "POST", path: "/api/sandboxes/{id}/computer/wait", query: [], body: "json", answer: "json", once: false },
   file_read: { method: "GET", path: "/api/sandboxes/{id}/files", query: ["path","offset","length","tail","as_root"], body: null, answer: "bytes", once: false },
   file_write: { method: "PUT", path: "/api/sandboxes/{id}/files", query: ["path","mode","offset","append","exclusive","parents","if_tag","as_root"], body: "bytes", answer: "json", once: false },
   file_remove: { method: "DELETE", path: "/api/sandboxes/{id}/files", query: [], body: "json", answer: "json", once: false },
@@ -67,6 +85,10 @@ export const OPERATIONS = {
   metrics_text: { method: "GET", path: "/metrics", query: [], body: null, answer: "bytes", once: false },
   version_get: { method: "GET", path: "/api/version", query: [], body: null, answer: "json", once: false },
   engine_list: { method: "GET", path: "/api/engines", query: [], body: null, answer: "json", once: false },
+  browser_get: { method: "GET", path: "/api/sandboxes/{id}/browser", query: [], body: null, answer: "json", once: false },
+  browser_start: { method: "POST", path: "/api/sandboxes/{id}/browser", query: [], body: "json", answer: "json", once: false },
+  browser_stop: { method: "DELETE", path: "/api/sandboxes/{id}/browser", query: [], body: null, answer: "json", once: false },
+  browser_link: { method: "POST", path: "/api/sandboxes/{id}/browser/links", query: [], body: "json", answer: "json", once: false },
   network_get: { method: "GET", path: "/api/sandboxes/{id}/network", query: [], body: null, answer: "json", once: false },
   network_update: { method: "PATCH", path: "/api/sandboxes/{id}/network", query: [], body: "json", answer: "json", once: false },
   network_log: { method: "GET", path: "/api/sandboxes/{id}/network/log", query: ["from","limit","follow"], body: null, answer: "json", once: false },
@@ -75,6 +97,10 @@ export const OPERATIONS = {
   secret_set: { method: "POST", path: "/api/secrets", query: [], body: "json", answer: "json", once: false },
   secret_list: { method: "GET", path: "/api/secrets", query: [], body: null, answer: "json", once: false },
   secret_remove: { method: "DELETE", path: "/api/secrets/{name}", query: [], body: null, answer: "json", once: false },
+  remote_add: { method: "POST", path: "/api/machines", query: [], body: "json", answer: "json", once: false },
+  remote_list: { method: "GET", path: "/api/machines", query: [], body: null, answer: "json", once: false },
+  remote_get: { method: "GET", path: "/api/machines/{name}", query: [], body: null, answer: "json", once: false },
+  remote_remove: { method: "DELETE", path: "/api/machines/{name}", query: [], body: null, answer: "json", once: false },
   config_get: { method: "GET", path: "/api/config", query: [], body: null, answer: "json", once: false },
   recover_list: { method: "GET", path: "/api/recover", query: [], body: null, answer: "json", once: false },
   recover_adopt: { method: "POST", path: "/api/recover/{files}", query: [], body: "json", answer: "json", once: false },
@@ -118,6 +144,12 @@ export interface Operations {
   sandbox_stats: { args: t.SandboxStatsArgs; result: t.SandboxStatsResult };
   sandbox_events: { args: t.SandboxEventsArgs; result: t.SandboxEventsResult };
   event_list: { args: t.EventListArgs; result: t.EventListResult };
+  journal_verify: { args: t.JournalVerifyArgs; result: t.JournalCheck };
+  sandbox_fork: { args: t.SandboxForkArgs; result: t.SandboxForkResult };
+  snapshot_create: { args: t.SnapshotCreateArgs; result: t.Snapshot };
+  snapshot_list: { args: t.SnapshotListArgs; result: t.SnapshotListResult };
+  snapshot_get: { args: t.SnapshotGetArgs; result: t.Snapshot };
+  snapshot_remove: { args: t.SnapshotRemoveArgs; result: t.SnapshotRemoveResult };
   volume_list: { args: t.VolumeListArgs; result: t.VolumeListResult };
   volume_remove: { args: t.VolumeRemoveArgs; result: t.VolumeRemoveResult };
   template_list: { args: t.TemplateListArgs; result: t.TemplateListResult };
@@ -141,6 +173,18 @@ export interface Operations {
   context_interrupt: { args: t.ContextInterruptArgs; result: t.Context };
   context_restart: { args: t.ContextRestartArgs; result: t.Context };
   context_remove: { args: t.ContextRemoveArgs; result: t.ContextRemoveResult };
+  desktop_start: { args: t.DesktopStartArgs; result: t.Desktop };
+  desktop_get: { args: t.DesktopGetArgs; result: t.Desktop };
+  desktop_stop: { args: t.DesktopStopArgs; result: t.Desktop };
+  computer_screenshot: { args: t.ComputerScreenshotArgs; result: Answer };
+  computer_screen: { args: t.ComputerScreenArgs; result: t.ComputerPosition };
+  computer_move: { args: t.ComputerMoveArgs; result: t.ComputerPosition };
+  computer_click: { args: t.ComputerClickArgs; result: t.ComputerPosition };
+  computer_drag: { args: t.ComputerDragArgs; result: t.ComputerPosition };
+  computer_scroll: { args: t.ComputerScrollArgs; result: t.ComputerPosition };
+  computer_key: { args: t.ComputerKeyArgs; result: t.ComputerPosition };
+  computer_type: { args: t.ComputerTypeArgs; result: t.ComputerPosition };
+  computer_wait: { args: t.ComputerWaitArgs; result: t.ComputerWaitResult };
   file_read: { args: t.FileReadArgs; result: Answer };
   file_write: { args: t.FileWriteArgs; result: t.FileWriteResult };
   file_remove: { args: t.FileRemoveArgs; result: t.FileRemoveResult };
@@ -164,6 +208,10 @@ export interface Operations {
   metrics_text: { args: t.MetricsTextArgs; result: Answer };
   version_get: { args: t.VersionGetArgs; result: t.VersionGetResult };
   engine_list: { args: t.EngineListArgs; result: t.EngineListResult };
+  browser_get: { args: t.BrowserGetArgs; result: t.Browser };
+  browser_start: { args: t.BrowserStartArgs; result: t.Browser };
+  browser_stop: { args: t.BrowserStopArgs; result: t.BrowserStopResult };
+  browser_link: { args: t.BrowserLinkArgs; result: t.BrowserLinkResult };
   network_get: { args: t.NetworkGetArgs; result: t.Network };
   network_update: { args: t.NetworkUpdateArgs; result: t.Network };
   network_log: { args: t.NetworkLogArgs; result: t.NetworkLogResult };
@@ -172,6 +220,10 @@ export interface Operations {
   secret_set: { args: t.SecretSetArgs; result: t.Secret };
   secret_list: { args: t.SecretListArgs; result: t.SecretListResult };
   secret_remove: { args: t.SecretRemoveArgs; result: t.Secret };
+  remote_add: { args: t.RemoteAddArgs; result: t.MachineAdded };
+  remote_list: { args: t.RemoteListArgs; result: t.RemoteListResult };
+  remote_get: { args: t.RemoteGetArgs; result: t.Machine };
+  remote_remove: { args: t.RemoteRemoveArgs; result: t.Machine };
   config_get: { args: t.ConfigGetArgs; result: t.ConfigGetResult };
   recover_list: { args: t.RecoverListArgs; result: t.RecoverListResult };
   recover_adopt: { args: t.RecoverAdoptArgs; result: t.Sandbox };
@@ -276,16 +328,62 @@ export class Calls {
   }
 
   /**
-   * Lists named volumes, with how many sandboxes have each, running or stopped (docker). count says how many
-   * there are, more that some are left out. GET /api/volumes, scope read
+   * Checks that the journal of a sandbox is what was written: each event's hash covers the event and the hash
+   * before it. What was changed is an error (damaged). The answer's head, kept elsewhere, also shows later that
+   * the end was not cut off. GET /api/sandboxes/{id}/journal/check, scope read
+   */
+  journalVerify(args: t.JournalVerifyArgs, options?: CallOptions): Promise<t.JournalCheck> {
+    return this.caller.call("journal_verify", args, undefined, options);
+  }
+
+  /**
+   * Makes new sandboxes with the files of a sandbox, running or stopped, or of a snapshot: as many as were asked
+   * for, or none. Processes are not in them; limits and variables are the sandbox's, unless given. POST
+   * /api/sandboxes/{id}/fork, scope exec
+   */
+  sandboxFork(args: t.SandboxForkArgs, options?: CallOptions): Promise<t.SandboxForkResult> {
+    return this.caller.call("sandbox_fork", args, undefined, options);
+  }
+
+  /**
+   * Copies the files of a sandbox, running or stopped, to make others of. Processes, memory and a mapped folder
+   * are not in it; a running sandbox stands still meanwhile (frozen_ms). POST /api/sandboxes/{id}/snapshots,
+   * scope exec
+   */
+  snapshotCreate(args: t.SnapshotCreateArgs, options?: CallOptions): Promise<t.Snapshot> {
+    return this.caller.call("snapshot_create", args, undefined, options);
+  }
+
+  /** Lists snapshots, the newest first. GET /api/snapshots, scope read */
+  snapshotList(args: t.SnapshotListArgs = {}, options?: CallOptions): Promise<t.SnapshotListResult> {
+    return this.caller.call("snapshot_list", args, undefined, options);
+  }
+
+  /** Shows a snapshot. GET /api/snapshots/{snapshot}, scope read */
+  snapshotGet(args: t.SnapshotGetArgs, options?: CallOptions): Promise<t.Snapshot> {
+    return this.caller.call("snapshot_get", args, undefined, options);
+  }
+
+  /**
+   * Removes a snapshot; sandboxes that were made of it keep their files. DELETE /api/snapshots/{snapshot}, scope
+   * exec
+   */
+  snapshotRemove(args: t.SnapshotRemoveArgs, options?: CallOptions): Promise<t.SnapshotRemoveResult> {
+    return this.caller.call("snapshot_remove", args, undefined, options);
+  }
+
+  /**
+   * Lists named volumes, with how many sandboxes have each, running or stopped. Of the native engine also how
+   * much of the disk each may take and takes. count says how many there are, more that some are left out,
+   * unavailable which engines did not answer. GET /api/volumes, scope read
    */
   volumeList(args: t.VolumeListArgs = {}, options?: CallOptions): Promise<t.VolumeListResult> {
     return this.caller.call("volume_list", args, undefined, options);
   }
 
   /**
-   * Removes a named volume and what is in it; refused while a sandbox has it, running or stopped (docker).
-   * DELETE /api/volumes/{name}, scope exec
+   * Removes a named volume and what is in it; refused while a sandbox has it, running or stopped. DELETE
+   * /api/volumes/{name}, scope exec
    */
   volumeRemove(args: t.VolumeRemoveArgs, options?: CallOptions): Promise<t.VolumeRemoveResult> {
     return this.caller.call("volume_remove", args, undefined, options);
@@ -430,6 +528,84 @@ export class Calls {
    */
   contextRemove(args: t.ContextRemoveArgs, options?: CallOptions): Promise<t.ContextRemoveResult> {
     return this.caller.call("context_remove", args, undefined, options);
+  }
+
+  /**
+   * Starts the desktop of a sandbox, or changes the size of the one that runs. POST /api/sandboxes/{id}/desktop,
+   * scope exec
+   */
+  desktopStart(args: t.DesktopStartArgs, options?: CallOptions): Promise<t.Desktop> {
+    return this.caller.call("desktop_start", args, undefined, options);
+  }
+
+  /**
+   * Tells whether the desktop of a sandbox runs, its size, and why it has ended. GET
+   * /api/sandboxes/{id}/desktop, scope read
+   */
+  desktopGet(args: t.DesktopGetArgs, options?: CallOptions): Promise<t.Desktop> {
+    return this.caller.call("desktop_get", args, undefined, options);
+  }
+
+  /** Ends the desktop of a sandbox and its windows. DELETE /api/sandboxes/{id}/desktop, scope exec */
+  desktopStop(args: t.DesktopStopArgs, options?: CallOptions): Promise<t.Desktop> {
+    return this.caller.call("desktop_stop", args, undefined, options);
+  }
+
+  /**
+   * Returns a picture of a sandbox's desktop, with the pointer, as PNG. POST
+   * /api/sandboxes/{id}/computer/screenshot, scope exec
+   */
+  computerScreenshot(args: t.ComputerScreenshotArgs, options?: CallOptions): Promise<Answer> {
+    return this.caller.call("computer_screenshot", args, undefined, options);
+  }
+
+  /**
+   * Returns the size of a sandbox's desktop and where the pointer is, which is null until somebody has moved it.
+   * GET /api/sandboxes/{id}/computer, scope read
+   */
+  computerScreen(args: t.ComputerScreenArgs, options?: CallOptions): Promise<t.ComputerPosition> {
+    return this.caller.call("computer_screen", args, undefined, options);
+  }
+
+  /** Moves the pointer of a sandbox's desktop. POST /api/sandboxes/{id}/computer/move, scope exec */
+  computerMove(args: t.ComputerMoveArgs, options?: CallOptions): Promise<t.ComputerPosition> {
+    return this.caller.call("computer_move", args, undefined, options);
+  }
+
+  /**
+   * Clicks at a point of a sandbox's desktop, or where the pointer is. POST /api/sandboxes/{id}/computer/click,
+   * scope exec
+   */
+  computerClick(args: t.ComputerClickArgs, options?: CallOptions): Promise<t.ComputerPosition> {
+    return this.caller.call("computer_click", args, undefined, options);
+  }
+
+  /** Drags from one point of a sandbox's desktop to another. POST /api/sandboxes/{id}/computer/drag, scope exec */
+  computerDrag(args: t.ComputerDragArgs, options?: CallOptions): Promise<t.ComputerPosition> {
+    return this.caller.call("computer_drag", args, undefined, options);
+  }
+
+  /**
+   * Turns the wheel at a point of a sandbox's desktop, or where the pointer is. POST
+   * /api/sandboxes/{id}/computer/scroll, scope exec
+   */
+  computerScroll(args: t.ComputerScrollArgs, options?: CallOptions): Promise<t.ComputerPosition> {
+    return this.caller.call("computer_scroll", args, undefined, options);
+  }
+
+  /** Presses keys on a sandbox's desktop. POST /api/sandboxes/{id}/computer/key, scope exec */
+  computerKey(args: t.ComputerKeyArgs, options?: CallOptions): Promise<t.ComputerPosition> {
+    return this.caller.call("computer_key", args, undefined, options);
+  }
+
+  /** Types text on a sandbox's desktop. POST /api/sandboxes/{id}/computer/type, scope exec */
+  computerType(args: t.ComputerTypeArgs, options?: CallOptions): Promise<t.ComputerPosition> {
+    return this.caller.call("computer_type", args, undefined, options);
+  }
+
+  /** Waits until nothing changes on a sandbox's desktop. POST /api/sandboxes/{id}/computer/wait, scope exec */
+  computerWait(args: t.ComputerWaitArgs, options?: CallOptions): Promise<t.ComputerWaitResult> {
+    return this.caller.call("computer_wait", args, undefined, options);
   }
 
   /** Returns a file's bytes, or a range of them. GET /api/sandboxes/{id}/files, scope read */
@@ -587,6 +763,38 @@ export class Calls {
   }
 
   /**
+   * Shows the browser of a sandbox: its tabs, its downloads and where its control channel is. GET
+   * /api/sandboxes/{id}/browser, scope read
+   */
+  browserGet(args: t.BrowserGetArgs, options?: CallOptions): Promise<t.Browser> {
+    return this.caller.call("browser_get", args, undefined, options);
+  }
+
+  /**
+   * Starts the browser of a sandbox, and answers when it has a tab; one that runs stays as it is. POST
+   * /api/sandboxes/{id}/browser, scope exec
+   */
+  browserStart(args: t.BrowserStartArgs, options?: CallOptions): Promise<t.Browser> {
+    return this.caller.call("browser_start", args, undefined, options);
+  }
+
+  /**
+   * Closes the browser of a sandbox; its profile with cookies stays until the sandbox is destroyed. DELETE
+   * /api/sandboxes/{id}/browser, scope exec
+   */
+  browserStop(args: t.BrowserStopArgs, options?: CallOptions): Promise<t.BrowserStopResult> {
+    return this.caller.call("browser_stop", args, undefined, options);
+  }
+
+  /**
+   * Makes an address for Playwright, Puppeteer and other clients of the DevTools protocol: it needs no other
+   * credential, expires, and is good for this browser alone. POST /api/sandboxes/{id}/browser/links, scope exec
+   */
+  browserLink(args: t.BrowserLinkArgs, options?: CallOptions): Promise<t.BrowserLinkResult> {
+    return this.caller.call("browser_link", args, undefined, options);
+  }
+
+  /**
    * The network of a sandbox: its rules, and what went over it since its last start. GET
    * /api/sandboxes/{id}/network, scope read
    */
@@ -644,6 +852,35 @@ export class Calls {
   /** Removes a secret; running sandboxes lose it at once. DELETE /api/secrets/{name}, scope exec */
   secretRemove(args: t.SecretRemoveArgs, options?: CallOptions): Promise<t.Secret> {
     return this.caller.call("secret_remove", args, undefined, options);
+  }
+
+  /**
+   * Adds a machine of the caller and answers with the pairing code for its agent, which is shown once. POST
+   * /api/machines, scope exec
+   */
+  remoteAdd(args: t.RemoteAddArgs, options?: CallOptions): Promise<t.MachineAdded> {
+    return this.caller.call("remote_add", args, undefined, options);
+  }
+
+  /**
+   * Lists the caller's machines for sandboxes: waiting for their agent, ready, or away. GET /api/machines, scope
+   * read
+   */
+  remoteList(args: t.RemoteListArgs = {}, options?: CallOptions): Promise<t.RemoteListResult> {
+    return this.caller.call("remote_list", args, undefined, options);
+  }
+
+  /** Shows one of the caller's machines for sandboxes. GET /api/machines/{name}, scope read */
+  remoteGet(args: t.RemoteGetArgs, options?: CallOptions): Promise<t.Machine> {
+    return this.caller.call("remote_get", args, undefined, options);
+  }
+
+  /**
+   * Removes a machine: its agent is disconnected and not let in again, and the sandboxes on it are lost. DELETE
+   * /api/machines/{name}, scope exec
+   */
+  remoteRemove(args: t.RemoteRemoveArgs, options?: CallOptions): Promise<t.Machine> {
+    return this.caller.call("remote_remove", args, undefined, options);
   }
 
   /** Returns the daemon's settings without secrets. GET /api/config, scope admin */

@@ -42,7 +42,11 @@ export interface CreatedSandbox {
   volumes: Volume[];
   workspace: Workspace;
   read_only: boolean;
+  on_timeout: string | null;
+  sleep_after_s: number;
+  asleep: boolean;
   own_user_only: boolean;
+  machine: string | null;
   created_at: string | null;
   started_at: string | null;
   changed_at: string | null;
@@ -52,6 +56,7 @@ export interface CreatedSandbox {
   idle_ms: number;
   execs_running: number;
   execs_known: number;
+  memory_freed_bytes?: number;
   execution_id: string;
 }
 
@@ -80,7 +85,11 @@ export interface Sandbox {
   volumes: Volume[];
   workspace: Workspace;
   read_only: boolean;
+  on_timeout: string | null;
+  sleep_after_s: number;
+  asleep: boolean;
   own_user_only: boolean;
+  machine: string | null;
   created_at: string | null;
   started_at: string | null;
   changed_at: string | null;
@@ -90,6 +99,7 @@ export interface Sandbox {
   idle_ms: number;
   execs_running: number;
   execs_known: number;
+  memory_freed_bytes?: number;
 }
 
 export interface Limits {
@@ -146,13 +156,44 @@ export interface Event {
   owner: string;
   at: string | null;
   detail: Record<string, unknown> | null;
+  hash: string | null;
+}
+
+export interface JournalCheck {
+  sandbox_id: string;
+  events: number;
+  unchained: number;
+  first_seq: number;
+  last_seq: number;
+  head: string | null;
+}
+
+export interface Snapshot {
+  snapshot_id: string;
+  name: string | null;
+  owner: string;
+  sandbox_id: string;
+  template: string;
+  engine: string;
+  status: string;
+  bytes: number;
+  added_bytes: number;
+  disk_bytes: number;
+  method: string;
+  frozen_ms: number;
+  processes: boolean;
+  created_at: string | null;
+  expires_in_ms: number | null;
 }
 
 export interface NamedVolume {
   name: string;
   owner: string;
+  engine: string;
   created_at: string | null;
   sandboxes: number;
+  size_bytes?: number;
+  used_bytes?: number;
 }
 
 export interface Template {
@@ -168,6 +209,9 @@ export interface Template {
   deny: string[];
   init: string;
   read_only: boolean;
+  on_timeout: string | null;
+  sleep_after_s: number;
+  machine: string | null;
   needs_confirm: boolean;
   auto_cleanup: boolean;
   limits: Limits;
@@ -413,6 +457,23 @@ export interface ContextRun {
   error: unknown;
 }
 
+export interface Desktop {
+  status: string;
+  width: number | null;
+  height: number | null;
+  exec_id: string | null;
+  started_at: string | null;
+  cause: string | null;
+  cause_text: string | null;
+}
+
+export interface ComputerPosition {
+  width: number;
+  height: number;
+  x: number | null;
+  y: number | null;
+}
+
 export interface File {
   name?: string;
   name_base64?: string;
@@ -510,6 +571,13 @@ export interface Metrics {
   };
   pool: {
     ready: number;
+    making: number;
+    wanted: number;
+    most: number;
+    claimed: number;
+    missed: number;
+    failed: number;
+    dropped: number;
   };
   http_answers?: Record<string, number>;
   daemon?: {
@@ -569,10 +637,39 @@ export interface Engine {
   alive?: number;
 }
 
+export interface Browser {
+  sandbox_id: string;
+  status: string;
+  exec_id: string | null;
+  product: string;
+  user_agent: string;
+  clients: number;
+  cdp_path: string;
+  tabs: BrowserTab[];
+  downloads: BrowserDownload[];
+}
+
+export interface BrowserTab {
+  id: string;
+  url: string;
+  title: string;
+}
+
+export interface BrowserDownload {
+  path: string;
+  name: string;
+  url: string;
+  bytes: number;
+  state: string;
+  started_at: string | null;
+}
+
 export interface Network {
   network: string;
   allow: string[];
   deny: string[];
+  private_network: string | null;
+  private_name: string | null;
   up_bytes: number;
   down_bytes: number;
   connections: number;
@@ -615,6 +712,28 @@ export interface Secret {
   host: string;
   header: string;
   created_at: string | null;
+}
+
+export interface MachineAdded {
+  name: string;
+  state: string;
+  code: string;
+  code_expires_at: string | null;
+  daemon_fingerprint: string;
+  command: string;
+}
+
+export interface Machine {
+  name: string;
+  state: string;
+  about: string;
+  fingerprint: string;
+  created_at: string | null;
+  paired_at: string | null;
+  connected_at: string | null;
+  seen_at: string | null;
+  latency_us: number;
+  sandboxes: number;
 }
 
 export interface Setting {
@@ -848,7 +967,7 @@ export interface SandboxCreateArgs {
   cpu_limit?: number | string | null;
   /** names of limits to skip if this machine cannot enforce them */
   may_skip?: string[] | null;
-  /** engine: native, docker or auto (default: the template's, else auto) */
+  /** engine: native, docker, remote or auto (default: the template's, else auto) */
   engine?: string | null;
   /**
    * none (only loopback), list (what allow names), bridge (all public addresses), or learn (as bridge, then
@@ -861,6 +980,10 @@ export interface SandboxCreateArgs {
   allow?: string[] | null;
   /** hosts that it may not reach, whatever allow says */
   deny?: string[] | null;
+  /** private network in which your sandboxes reach each other by name (native): in team, db is db.team.internal */
+  private_network?: string | null;
+  /** its name in the private network; default: its name */
+  private_name?: string | null;
   /** names of your secrets that its requests may use; inside, each is a variable with a placeholder */
   secrets?: string[] | null;
   /** cay, or none: copy nothing into it and run one command (docker; default: the template's, else cay) */
@@ -870,7 +993,7 @@ export interface SandboxCreateArgs {
    * 18765 and 17681, its MCP and its terminal, on every engine)
    */
   ports?: Array<string | number> | null;
-  /** volumes of the owner, which stay when sandboxes are destroyed: NAME:/PATH[:ro] (docker) */
+  /** volumes of the owner, which stay when sandboxes are destroyed: NAME:/PATH[:ro] */
   volumes?: string[] | null;
   /** host folder to map as the workspace */
   workspace?: {
@@ -881,12 +1004,26 @@ export interface SandboxCreateArgs {
   } | null;
   /** make the root read-only; /workspace, /tmp and /dev/shm stay writable */
   read_only?: boolean | null;
+  /**
+   * what the end of its time to live does: destroy (default), pause, or stop; a paused or stopped one stays
+   * until it is destroyed
+   */
+  on_timeout?: string | null;
+  /**
+   * let it sleep when it was not used for so many seconds: all in it is frozen and its memory given back; the
+   * next request wakes it
+   */
+  sleep_after_s?: number | null;
+  /** make it on this machine of yours, which `cay agent` connects (engine: remote) */
+  machine?: string | null;
   /** confirmation token from the answer to the first request */
   confirm?: string | null;
   /** stored as the label project_name */
   project_name?: string | null;
-  /** template; default: host */
+  /** template, or name of a snapshot; default: host */
   template?: string | null;
+  /** id or name of a snapshot whose files it gets; its template, disk and variables are the default */
+  snapshot?: string | null;
   /** time to live ("90s", "2h", seconds); 0: until destroyed */
   timeout?: number | string | null;
   /** idle time after which it is destroyed */
@@ -907,6 +1044,10 @@ export interface SandboxListArgs {
   template?: string;
   /** only those with these labels: key=value, or key for any value; separated by commas */
   label?: string;
+  /** only those with this metadata: key=value pairs with & between them, encoded (%20) */
+  metadata?: string;
+  /** only those created at or after this time (2026-11-18T16:00:00Z) */
+  created_after?: string;
   /** only those in these states, separated by commas */
   state?: string;
   /** only those created at least this long ago */
@@ -987,6 +1128,10 @@ export interface SandboxCleanupArgs {
   template?: string | null;
   /** only those with these labels: key=value, or key for any value; separated by commas */
   label?: string | null;
+  /** only those with this metadata: key=value pairs with & between them, encoded (%20) */
+  metadata?: string | null;
+  /** only those created at or after this time (2026-11-18T16:00:00Z) */
+  created_after?: string | null;
   /** only those in these states, separated by commas */
   state?: string | null;
   /** only those created at least this long ago */
@@ -1080,10 +1225,126 @@ export interface EventListResult {
   events: Event[];
 }
 
+/** Arguments of journal_verify. */
+export interface JournalVerifyArgs {
+  /** id or name of the sandbox; the id of one that was destroyed */
+  id: string;
+  /** a hash that an earlier check gave: it must be in the journal */
+  head?: string;
+}
+
+/** Arguments of sandbox_fork. */
+export interface SandboxForkArgs {
+  /** id or name of the sandbox, or of a snapshot */
+  id: string;
+  /** how many; default 1 */
+  count?: number | null;
+  /** labels of each */
+  labels?: Record<string, string> | null;
+  /** data to store with each */
+  metadata?: Record<string, string> | null;
+  /** variables, beside those of the sandbox; never shown again */
+  env?: Record<string, string> | null;
+  /** limits; default: those of the sandbox */
+  limits?: {
+    /** memory of everything in the sandbox */
+    memory?: number | string | null;
+    /** swap on top of memory; 0 = none allowed */
+    swap?: number | string | null;
+    /** processors: 0.5 is half of one */
+    cpus?: number | string | null;
+    /** processes and threads at once */
+    pids?: number | string | null;
+    /** bytes of the writable layer */
+    disk?: number | string | null;
+    /** files in the writable layer */
+    inodes?: number | string | null;
+    /** open files of a process */
+    files?: number | string | null;
+    /** bytes of output of one command */
+    output?: number | string | null;
+    /** time a command may take */
+    wall_time?: number | string | null;
+    /** processor time a command and its descendants may use */
+    cpu_time?: number | string | null;
+    /** bytes per second that it may send */
+    network_up?: number | string | null;
+    /** bytes per second that it may receive */
+    network_down?: number | string | null;
+    /** bytes that it may send and receive in all, from each start on */
+    network_total?: number | string | null;
+    /** connections at once (512) */
+    network_connections?: number | string | null;
+    /** new connections per second (100) */
+    network_connects?: number | string | null;
+    /** names that it may look up per second (50) */
+    network_queries?: number | string | null;
+  } | null;
+  /** time to live; 0: until destroyed */
+  timeout?: number | string | null;
+  /** idle time after which each is destroyed */
+  idle_timeout?: number | string | null;
+}
+
+/** Answer of sandbox_fork. */
+export interface SandboxForkResult {
+  sandboxes: Sandbox[];
+  count: number;
+  frozen_ms: number;
+  processes: boolean;
+}
+
+/** Arguments of snapshot_create. */
+export interface SnapshotCreateArgs {
+  /** id or name of the sandbox */
+  id: string;
+  /** name: 1 to 63 characters a-z, 0-9 or '-'; unique per owner, and no template's */
+  name?: string | null;
+  /** time after which it is removed ("2h", seconds); default: never */
+  timeout?: number | string | null;
+}
+
+/** Arguments of snapshot_list. */
+export interface SnapshotListArgs {
+  /** id of the sandbox that they are of */
+  sandbox?: string;
+  /** at most this many; default 100 */
+  limit?: number;
+  /** next_cursor of the page before */
+  cursor?: string;
+}
+
+/** Answer of snapshot_list. */
+export interface SnapshotListResult {
+  snapshots: Snapshot[];
+  count: number;
+  next_cursor: string | null;
+}
+
+/** Arguments of snapshot_get. */
+export interface SnapshotGetArgs {
+  /** id or name of the snapshot */
+  snapshot: string;
+}
+
+/** Arguments of snapshot_remove. */
+export interface SnapshotRemoveArgs {
+  /** id or name of the snapshot */
+  snapshot: string;
+}
+
+/** Answer of snapshot_remove. */
+export interface SnapshotRemoveResult {
+  snapshot_id: string;
+  status: string;
+}
+
 /** Arguments of volume_list. */
 export interface VolumeListArgs {
   /** whose; for admins: default of a list is everybody's */
   owner?: string;
+  /** engine that keeps it: native or docker; default: any */
+  engine?: string;
 }
 
 /** Answer of volume_list. */
@@ -1091,6 +1352,7 @@ export interface VolumeListResult {
   volumes: NamedVolume[];
   count: number;
   more: boolean;
+  unavailable?: string[];
 }
 
 /** Arguments of volume_remove. */
@@ -1099,6 +1361,8 @@ export interface VolumeRemoveArgs {
   name: string;
   /** whose; for admins: default of a list is everybody's */
   owner?: string | null;
+  /** engine that keeps it: native or docker; default: any */
+  engine?: string | null;
 }
 
 /** Answer of volume_remove. */
@@ -1144,6 +1408,9 @@ export interface TemplateGetResult {
   deny: string[];
   init: string;
   read_only: boolean;
+  on_timeout: string | null;
+  sleep_after_s: number;
+  machine: string | null;
   needs_confirm: boolean;
   auto_cleanup: boolean;
   limits: Limits;
@@ -1301,7 +1568,7 @@ export interface CodeRunArgs {
   cpu_limit?: number | string | null;
   /** names of limits to skip if this machine cannot enforce them */
   may_skip?: string[] | null;
-  /** engine: native, docker or auto (default: the template's, else auto) */
+  /** engine: native, docker, remote or auto (default: the template's, else auto) */
   engine?: string | null;
   /**
    * none (only loopback), list (what allow names), bridge (all public addresses), or learn (as bridge, then
@@ -1314,6 +1581,10 @@ export interface CodeRunArgs {
   allow?: string[] | null;
   /** hosts that it may not reach, whatever allow says */
   deny?: string[] | null;
+  /** private network in which your sandboxes reach each other by name (native): in team, db is db.team.internal */
+  private_network?: string | null;
+  /** its name in the private network; default: its name */
+  private_name?: string | null;
   /** names of your secrets that its requests may use; inside, each is a variable with a placeholder */
   secrets?: string[] | null;
   /** cay, or none: copy nothing into it and run one command (docker; default: the template's, else cay) */
@@ -1323,7 +1594,7 @@ export interface CodeRunArgs {
    * 18765 and 17681, its MCP and its terminal, on every engine)
    */
   ports?: Array<string | number> | null;
-  /** volumes of the owner, which stay when sandboxes are destroyed: NAME:/PATH[:ro] (docker) */
+  /** volumes of the owner, which stay when sandboxes are destroyed: NAME:/PATH[:ro] */
   volumes?: string[] | null;
   /** host folder to map as the workspace */
   workspace?: {
@@ -1334,6 +1605,18 @@ export interface CodeRunArgs {
   } | null;
   /** make the root read-only; /workspace, /tmp and /dev/shm stay writable */
   read_only?: boolean | null;
+  /**
+   * what the end of its time to live does: destroy (default), pause, or stop; a paused or stopped one stays
+   * until it is destroyed
+   */
+  on_timeout?: string | null;
+  /**
+   * let it sleep when it was not used for so many seconds: all in it is frozen and its memory given back; the
+   * next request wakes it
+   */
+  sleep_after_s?: number | null;
+  /** make it on this machine of yours, which `cay agent` connects (engine: remote) */
+  machine?: string | null;
   /** confirmation token from the answer to the first request */
   confirm?: string | null;
   /** single-use id: a second request with it runs nothing (409) */
@@ -1554,6 +1837,151 @@ export interface ContextRemoveArgs {
 export interface ContextRemoveResult {
   context_id: string;
   removed: boolean;
+}
+
+/** Arguments of desktop_start. */
+export interface DesktopStartArgs {
+  /** the sandbox */
+  id: string;
+  /** of the screen in pixels; default 1280 */
+  width?: number | null;
+  /** of the screen in pixels; default 800 */
+  height?: number | null;
+}
+
+/** Arguments of desktop_get. */
+export interface DesktopGetArgs {
+  /** the sandbox */
+  id: string;
+}
+
+/** Arguments of desktop_stop. */
+export interface DesktopStopArgs {
+  /** the sandbox */
+  id: string;
+}
+
+/** Arguments of computer_screenshot. */
+export interface ComputerScreenshotArgs {
+  /** the sandbox */
+  id: string;
+  /** scale of the picture, 0.05 to 1 (default): that of the screenshot which points are taken from */
+  scale?: number | string | null;
+  /** waits until nothing has changed for so long; default: does not wait */
+  still?: number | string | null;
+  /** with still: takes the picture at the latest after this time; default 10 seconds */
+  timeout?: number | string | null;
+}
+
+/** Arguments of computer_screen. */
+export interface ComputerScreenArgs {
+  /** the sandbox */
+  id: string;
+  /** scale of the picture, 0.05 to 1 (default): that of the screenshot which points are taken from */
+  scale?: number | string;
+}
+
+/** Arguments of computer_move. */
+export interface ComputerMoveArgs {
+  /** the sandbox */
+  id: string;
+  /** pixels from the left of the picture */
+  x: number;
+  /** pixels from the top of the picture */
+  y: number;
+  /** scale of the picture, 0.05 to 1 (default): that of the screenshot which points are taken from */
+  scale?: number | string | null;
+}
+
+/** Arguments of computer_click. */
+export interface ComputerClickArgs {
+  /** the sandbox */
+  id: string;
+  /** pixels from the left of the picture */
+  x?: number | null;
+  /** pixels from the top of the picture */
+  y?: number | null;
+  /** scale of the picture, 0.05 to 1 (default): that of the screenshot which points are taken from */
+  scale?: number | string | null;
+  /** left (default), middle or right */
+  button?: string | null;
+  /** 2: a double click; default 1 */
+  count?: number | null;
+  /** keys that are held meanwhile, like ctrl+shift */
+  keys?: string | null;
+}
+
+/** Arguments of computer_drag. */
+export interface ComputerDragArgs {
+  /** the sandbox */
+  id: string;
+  /** pixels from the left of the picture */
+  x: number;
+  /** pixels from the top of the picture */
+  y: number;
+  /** where it ends */
+  to_x: number;
+  /** where it ends */
+  to_y: number;
+  /** scale of the picture, 0.05 to 1 (default): that of the screenshot which points are taken from */
+  scale?: number | string | null;
+  /** left (default), middle or right */
+  button?: string | null;
+  /** keys that are held meanwhile, like ctrl+shift */
+  keys?: string | null;
+}
+
+/** Arguments of computer_scroll. */
+export interface ComputerScrollArgs {
+  /** the sandbox */
+  id: string;
+  /** up, down, left or right */
+  direction: string;
+  /** notches of the wheel; default 3 */
+  amount?: number | null;
+  /** pixels from the left of the picture */
+  x?: number | null;
+  /** pixels from the top of the picture */
+  y?: number | null;
+  /** scale of the picture, 0.05 to 1 (default): that of the screenshot which points are taken from */
+  scale?: number | string | null;
+  /** keys that are held meanwhile, like ctrl+shift */
+  keys?: string | null;
+}
+
+/** Arguments of computer_key. */
+export interface ComputerKeyArgs {
+  /** the sandbox */
+  id: string;
+  /** keys by their names in X11: Return, Page_Down, ctrl+c; several separated by blanks */
+  keys: string;
+  /** how long each is held; default: a moment */
+  hold?: number | string | null;
+}
+
+/** Arguments of computer_type. */
+export interface ComputerTypeArgs {
+  /** the sandbox */
+  id: string;
+  /** any characters; a newline is Return */
+  text: string;
+}
+
+/** Arguments of computer_wait. */
+export interface ComputerWaitArgs {
+  /** the sandbox */
+  id: string;
+  /** nothing has changed for so long; default 0.5 seconds */
+  still?: number | string | null;
+  /** the most that it waits; default 10 seconds */
+  timeout?: number | string | null;
+}
+
+/** Answer of computer_wait. */
+export interface ComputerWaitResult {
+  still: boolean;
+  waited_ms: number;
+  changes: number;
 }
 
 /** Arguments of file_read. */
@@ -1943,6 +2371,50 @@ export interface EngineListResult {
   engines: Engine[];
 }
 
+/** Arguments of browser_get. */
+export interface BrowserGetArgs {
+  /** the sandbox */
+  id: string;
+}
+
+/** Arguments of browser_start. */
+export interface BrowserStartArgs {
+  /** the sandbox */
+  id: string;
+  /** of a tab, in pixels; default 1280 */
+  width?: number | null;
+  /** of a tab, in pixels; default 800 */
+  height?: number | null;
+  /** open pages whose certificate is not valid */
+  ignore_certificate_errors?: boolean | null;
+}
+
+/** Arguments of browser_stop. */
+export interface BrowserStopArgs {
+  /** the sandbox */
+  id: string;
+}
+
+/** Answer of browser_stop. */
+export interface BrowserStopResult {
+  sandbox_id: string;
+  stopped: boolean;
+}
+
+/** Arguments of browser_link. */
+export interface BrowserLinkArgs {
+  /** the sandbox */
+  id: string;
+  /** how long clients may connect with it; default one hour, at most a day */
+  expires_in?: number | string | null;
+}
+
+/** Answer of browser_link. */
+export interface BrowserLinkResult {
+  url: string;
+  expires_at: string | null;
+}
+
 /** Arguments of network_get. */
 export interface NetworkGetArgs {
   /** the sandbox */
@@ -1953,7 +2425,7 @@ export interface NetworkGetArgs {
 export interface NetworkUpdateArgs {
   /** the sandbox */
   id: string;
-  /** none, list, bridge or learn; default: list with allow, else as it is */
+  /** none, list, bridge, learn or private; default: list with allow, else as it is */
   network?: string | null;
   /** what it may reach, instead of its rules so far */
   allow?: string[] | null;
@@ -1967,6 +2439,10 @@ export interface NetworkUpdateArgs {
   add_deny?: string[] | null;
   /** rules to take out of deny */
   remove_deny?: string[] | null;
+  /** the private network that it is in from now on; "": none */
+  private_network?: string | null;
+  /** its name in the private network */
+  private_name?: string | null;
   /** limits of its network */
   limits?: {
     /** bytes per second that it may send; 0: the default */
@@ -2040,6 +2516,33 @@ export interface SecretListResult {
 /** Arguments of secret_remove. */
 export interface SecretRemoveArgs {
   /** its name, and that of the variable in sandboxes: A-Z, 0-9 and _ */
+  name: string;
+}
+
+/** Arguments of remote_add. */
+export interface RemoteAddArgs {
+  /** a name for the machine: 1 to 63 characters a-z, 0-9 or '-' */
+  name: string;
+}
+
+/** Arguments of remote_list. */
+export interface RemoteListArgs {
+}
+
+/** Answer of remote_list. */
+export interface RemoteListResult {
+  machines: Machine[];
+}
+
+/** Arguments of remote_get. */
+export interface RemoteGetArgs {
+  /** the machine's name: 1 to 63 characters a-z, 0-9 or '-' */
+  name: string;
+}
+
+/** Arguments of remote_remove. */
+export interface RemoteRemoveArgs {
+  /** the machine's name: 1 to 63 characters a-z, 0-9 or '-' */
   name: string;
 }
 
@@ -2194,6 +2697,8 @@ export interface KeyMakeArgs {
   scope?: string | null;
   /** what it is for */
   label?: string | null;
+  /** cay (default), or e2b: the shape that clients of E2B ask for */
+  form?: string | null;
 }
 
 /** Answer of key_make. */
@@ -2365,6 +2870,18 @@ export interface ServiceExecuteArgs {
   timeout?: number | string | null;
   /** make the root read-only; /workspace, /tmp and /dev/shm stay writable */
   read_only?: boolean | null;
+  /**
+   * what the end of its time to live does: destroy (default), pause, or stop; a paused or stopped one stays
+   * until it is destroyed
+   */
+  on_timeout?: string | null;
+  /**
+   * let it sleep when it was not used for so many seconds: all in it is frozen and its memory given back; the
+   * next request wakes it
+   */
+  sleep_after_s?: number | null;
+  /** make it on this machine of yours, which `cay agent` connects (engine: remote) */
+  machine?: string | null;
   /** comes back with the answer */
   metadata?: unknown;
   /** single-use id */

@@ -190,6 +190,10 @@ static void test_namespaces(void **state)
         MISSING(net_ns, "not in this kernel", "CONFIG_NET_NS=y");
         MISSING(ipc_ns, "seccomp filter", "RestrictNamespaces=");
         OK(uts_ns, "can be made");
+        OK(network, "nf_tables");
+        f.divert = -EOPNOTSUPP;
+        judge(&f);
+        NOTE(network, "by a proxy", "nft_tproxy");
 }
 
 static void test_cgroups(void **state)

@@ -38,6 +38,8 @@ static void test_golden(void **state)
                 "namespaces  + user              can be made, mapped and mounted in\n"
                 "            + mount, pid, net, ipc, uts, cgroup, time: can be made\n"
                 "            + /proc             a fresh one can be mounted\n"
+                "            + networks          diverted by nf_tables: every program reaches what is "
+                "allowed\n"
                 "cgroups     + version           2\n"
                 "            + controllers, delegation: memory, cpu, cpuset, pids\n"
                 "confinement + landlock          ABI 2\n"

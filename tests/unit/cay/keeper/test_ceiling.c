@@ -42,7 +42,7 @@ static void nothing_that_is_allowed_is_refused(void **state)
         assert_int_equal(c.pids, 32768);
         assert_int_equal(c.disk_bytes, 32 * GIB);
         assert_int_equal(c.inodes, 4000000);
-        assert_int_equal(c.boxes, 10);
+        assert_int_equal(c.boxes, 10 + 16 + config.pool_memory / (512 * 1024));
         config.max_memory = 9 * GIB;
         config.default_cpus = 9000;
         config.most_pids = 40000;

@@ -91,10 +91,11 @@ static int teardown(void **state)
 static const char *make_key(void)
 {
         const struct cay_store_key *record;
-        char text[CAY_API_KEY_LEN + 1];
+        char text[CAY_API_KEY_MAX + 1];
         struct cay_error err;
 
-        assert_int_equal(cay_api_keys_make(keys, "o", CAY_SCOPE_READ, "", 1, text, &record, &err), 0);
+        assert_int_equal(
+                cay_api_keys_make(keys, CAY_API_KEY_CAY, "o", CAY_SCOPE_READ, "", 1, text, &record, &err), 0);
         return record->id;
 }
 

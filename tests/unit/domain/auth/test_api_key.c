@@ -15,13 +15,13 @@ static void made_keys_work_until_revoked(void **state)
 {
         cay_auto(cay_api_keys_freep) struct cay_api_keys *keys = cay_api_keys_new();
         const struct cay_store_key *record;
-        char text[CAY_API_KEY_LEN + 1];
+        char text[CAY_API_KEY_MAX + 1];
         struct cay_caller c;
         struct cay_error err;
         uint8_t hash[CAY_DIGEST_SIZE];
 
-        assert_int_equal(cay_api_keys_make(keys, "alice", CAY_SCOPE_READ | CAY_SCOPE_EXEC, "laptop", 77, text,
-                                           &record, &err),
+        assert_int_equal(cay_api_keys_make(keys, CAY_API_KEY_CAY, "alice", CAY_SCOPE_READ | CAY_SCOPE_EXEC,
+                                           "laptop", 77, text, &record, &err),
                          0);
         assert_int_equal(strlen(text), CAY_API_KEY_LEN);
         assert_memory_equal(text, "cayk_", 5);
@@ -52,11 +52,12 @@ static void a_typing_mistake_is_seen(void **state)
 {
         cay_auto(cay_api_keys_freep) struct cay_api_keys *keys = cay_api_keys_new();
         const struct cay_store_key *record;
-        char text[CAY_API_KEY_LEN + 1];
+        char text[CAY_API_KEY_MAX + 1];
         struct cay_caller c;
         struct cay_error err;
 
-        assert_int_equal(cay_api_keys_make(keys, "a", CAY_SCOPE_READ, "", 1, text, &record, &err), 0);
+        assert_int_equal(
+                cay_api_keys_make(keys, CAY_API_KEY_CAY, "a", CAY_SCOPE_READ, "", 1, text, &record, &err), 0);
         for (size_t i = 0; i < CAY_API_KEY_LEN; i++) {
                 char was = text[i];
 
@@ -73,11 +74,13 @@ static void records_of_the_store_are_copied(void **state)
 {
         cay_auto(cay_api_keys_freep) struct cay_api_keys *one = cay_api_keys_new(), *two = cay_api_keys_new();
         const struct cay_store_key *record;
-        char text[CAY_API_KEY_LEN + 1];
+        char text[CAY_API_KEY_MAX + 1];
         struct cay_caller c;
         struct cay_error err;
 
-        assert_int_equal(cay_api_keys_make(one, "a", CAY_SCOPE_READ, NULL, 1, text, &record, &err), 0);
+        assert_int_equal(cay_api_keys_make(one, CAY_API_KEY_CAY, "a", CAY_SCOPE_READ, NULL, 1, text, &record,
+                                           &err),
+                         0);
         assert_int_equal(cay_api_keys_add(two, record, &err), 0);
         assert_int_equal(cay_api_keys_add(two, record, &err), -1);
         assert_int_equal(err.code, CAY_EXISTS);
@@ -91,14 +94,18 @@ static void bad_owners_and_scopes_make_nothing(void **state)
 {
         cay_auto(cay_api_keys_freep) struct cay_api_keys *keys = cay_api_keys_new();
         const struct cay_store_key *record;
-        char text[CAY_API_KEY_LEN + 1], label[80];
+        char text[CAY_API_KEY_MAX + 1], label[80];
         struct cay_error err;
 
         memset(label, 'x', 79);
         label[79] = '\0';
-        assert_int_equal(cay_api_keys_make(keys, "a b", CAY_SCOPE_READ, "", 1, text, &record, &err), -1);
-        assert_int_equal(cay_api_keys_make(keys, "a", 0, "", 1, text, &record, &err), -1);
-        assert_int_equal(cay_api_keys_make(keys, "a", CAY_SCOPE_READ, label, 1, text, &record, &err), -1);
+        assert_int_equal(cay_api_keys_make(keys, CAY_API_KEY_CAY, "a b", CAY_SCOPE_READ, "", 1, text, &record,
+                                           &err),
+                         -1);
+        assert_int_equal(cay_api_keys_make(keys, CAY_API_KEY_CAY, "a", 0, "", 1, text, &record, &err), -1);
+        assert_int_equal(cay_api_keys_make(keys, CAY_API_KEY_CAY, "a", CAY_SCOPE_READ, label, 1, text,
+                                           &record, &err),
+                         -1);
         assert_int_equal(err.code, CAY_INVALID);
 }
 
@@ -134,27 +141,34 @@ static void one_owner_has_its_share(void **state)
 {
         cay_auto(cay_api_keys_freep) struct cay_api_keys *keys = cay_api_keys_new();
         const struct cay_store_key *record = NULL;
-        char text[CAY_API_KEY_LEN + 1];
+        char text[CAY_API_KEY_MAX + 1];
         struct cay_error err = { 0 };
 
         for (unsigned i = 0; i < CAY_API_KEYS_OWNER; i++)
-                assert_int_equal(cay_api_keys_make(keys, "a", CAY_SCOPE_READ, "", 1, text, &record, &err), 0);
-        assert_int_equal(cay_api_keys_make(keys, "a", CAY_SCOPE_READ, "", 1, text, &record, &err), -1);
+                assert_int_equal(cay_api_keys_make(keys, CAY_API_KEY_CAY, "a", CAY_SCOPE_READ, "", 1, text,
+                                                   &record, &err),
+                                 0);
+        assert_int_equal(cay_api_keys_make(keys, CAY_API_KEY_CAY, "a", CAY_SCOPE_READ, "", 1, text, &record,
+                                           &err),
+                         -1);
         assert_int_equal(err.code, CAY_LIMIT);
-        assert_int_equal(cay_api_keys_make(keys, "b", CAY_SCOPE_READ, "", 1, text, &record, &err), 0);
+        assert_int_equal(
+                cay_api_keys_make(keys, CAY_API_KEY_CAY, "b", CAY_SCOPE_READ, "", 1, text, &record, &err), 0);
         assert_non_null(cay_api_keys_revoke(keys, record->id, 1));
-        assert_int_equal(cay_api_keys_make(keys, "b", CAY_SCOPE_READ, "", 1, text, &record, &err), 0);
+        assert_int_equal(
+                cay_api_keys_make(keys, CAY_API_KEY_CAY, "b", CAY_SCOPE_READ, "", 1, text, &record, &err), 0);
 }
 
 static void use_is_written_back_now_and_then(void **state)
 {
         cay_auto(cay_api_keys_freep) struct cay_api_keys *keys = cay_api_keys_new();
         const struct cay_store_key *record;
-        char text[CAY_API_KEY_LEN + 1];
+        char text[CAY_API_KEY_MAX + 1];
         struct cay_caller c;
         struct cay_error err;
 
-        assert_int_equal(cay_api_keys_make(keys, "a", CAY_SCOPE_READ, "", 1, text, &record, &err), 0);
+        assert_int_equal(
+                cay_api_keys_make(keys, CAY_API_KEY_CAY, "a", CAY_SCOPE_READ, "", 1, text, &record, &err), 0);
         assert_null(cay_api_keys_next_used(keys, 60000));
         cay_api_keys_check(keys, text, CAY_API_KEY_LEN, 100000, &c);
         assert_ptr_equal(cay_api_keys_next_used(keys, 60000), record);
@@ -163,6 +177,35 @@ static void use_is_written_back_now_and_then(void **state)
         assert_null(cay_api_keys_next_used(keys, 60000));
         cay_api_keys_check(keys, text, CAY_API_KEY_LEN, 160000, &c);
         assert_ptr_equal(cay_api_keys_next_used(keys, 60000), record);
+}
+
+/* Clients of E2B take nothing else than e2b_ and hexadecimal digits. */
+static void test_e2b_form(void **state)
+{
+        cay_auto(cay_api_keys_freep) struct cay_api_keys *keys = cay_api_keys_new();
+        char text[CAY_API_KEY_MAX + 1];
+        const struct cay_store_key *record;
+        struct cay_caller c;
+        struct cay_error err = { 0 };
+
+        assert_int_equal(
+                cay_api_keys_make(keys, CAY_API_KEY_E2B, "a", CAY_SCOPE_READ, "", 1, text, &record, &err), 0);
+        assert_int_equal(strlen(text), 44);
+        assert_int_equal(strncmp(text, "e2b_", 4), 0);
+        assert_int_equal(strspn(text + 4, "0123456789abcdef"), 40);
+        assert_true(cay_api_keys_check(keys, text, strlen(text), 1, &c));
+        assert_string_equal(c.owner, "a");
+        for (size_t i = 0; i < CAY_API_KEY_E2B_LEN; i++) {
+                char was = text[i];
+
+                text[i] = was == '7' ? '8' : '7';
+                assert_false(cay_api_key_is_one(text, CAY_API_KEY_E2B_LEN));
+                text[i] = was;
+        }
+        assert_false(cay_api_key_is_one(text, CAY_API_KEY_E2B_LEN - 1));
+        assert_int_equal(cay_api_key_form_find("e2b"), CAY_API_KEY_E2B);
+        assert_int_equal(cay_api_key_form_find("other"), -1);
+        (void)state;
 }
 
 int main(void)
@@ -175,6 +218,7 @@ int main(void)
                 cmocka_unit_test(the_table_is_bounded_and_finds_each),
                 cmocka_unit_test(one_owner_has_its_share),
                 cmocka_unit_test(use_is_written_back_now_and_then),
+                cmocka_unit_test(test_e2b_form),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

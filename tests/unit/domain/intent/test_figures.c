@@ -20,7 +20,7 @@
 
 static const char *const old[] = { "en", "de", "es", "fr" };
 static const char *const halves[] = { "tune", "test" };
-static const char *const dev[] = { "dev_a", "dev_c", "dev_own" };
+static const char *const dev[] = { "dev_a", "dev_c", "dev_own", "dev_f" };
 static const char *const blind[] = { "blind_b", "blind_d", "blind_e" };
 
 static void detect(struct figures *f, const char *name, const struct jsonl_message *m, size_t len)

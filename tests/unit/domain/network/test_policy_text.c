@@ -92,6 +92,19 @@ static void server_names_count_where_names_decide(void **state)
         cay_policy_pair_done(&pair);
 }
 
+static void it_may_be_in_a_private_network(void **state)
+{
+        assert_int_equal(read_text("template list\nown none\nmember ada team db\n"), 0);
+        assert_string_equal(pair.member.owner, "ada");
+        assert_string_equal(pair.member.network, "team");
+        assert_string_equal(pair.member.host, "db");
+        cay_policy_pair_done(&pair);
+        assert_int_equal(read_text("template list\nown none\nmember ada team\n"), 0);
+        assert_string_equal(pair.member.network, "team");
+        assert_string_equal(pair.member.host, "");
+        cay_policy_pair_done(&pair);
+}
+
 static void what_is_malformed_is_told_with_its_line(void **state)
 {
         static const struct {
@@ -109,6 +122,12 @@ static void what_is_malformed_is_told_with_its_line(void **state)
                 { "template list\n\nown list\n", "line 2" },
                 { "template list\nallow -\nown list\n", "neither a host name nor an address" },
                 { "template list\nallow preset:nothing\nown list\n", "preset:python" },
+                { "template list\nmember ada team db\nown list\n", "line 2: 'member" },
+                { "template list\nown list\nmember ada\n", "line 3: 'member" },
+                { "template list\nown list\nmember ada Team db\n", "line 3: 'member" },
+                { "template list\nown list\nmember ada team db.x\n", "line 3: 'member" },
+                { "template list\nown list\nmember ada team db x\n", "line 3: 'member" },
+                { "template list\nown list\nmember ada team\nmember ada club\n", "line 4: 'member" },
         };
         char long_line[1000];
 
@@ -132,6 +151,7 @@ int main(void)
                 cmocka_unit_test(learn_is_public),
                 cmocka_unit_test(a_rule_by_address_is_needed_in_both_lists),
                 cmocka_unit_test(server_names_count_where_names_decide),
+                cmocka_unit_test(it_may_be_in_a_private_network),
                 cmocka_unit_test(what_is_malformed_is_told_with_its_line),
         };
 

@@ -33,7 +33,12 @@ static struct cay_field_texts texts(unsigned at, const char *rule)
 
 static struct cay_network_wish wish(const char *network, const char *allow, const char *deny)
 {
-        return (struct cay_network_wish){ network, texts(0, allow), texts(1, deny) };
+        return (struct cay_network_wish){ network, texts(0, allow), texts(1, deny), false };
+}
+
+static struct cay_network_wish member_wish(const char *network, const char *allow)
+{
+        return (struct cay_network_wish){ network, texts(0, allow), texts(1, NULL), true };
 }
 
 static int word(const struct cay_template *t, struct cay_network_wish w, const char *holds)
@@ -73,6 +78,18 @@ static void lists_of_templates_bound_requests(void **state)
         assert_int_equal(word(&learns, wish("bridge", NULL, NULL), "bridge"), 0);
         assert_int_equal(word(&out, wish("learn", NULL, NULL), "learn"), 0);
         assert_int_equal(word(&shut, wish("learn", NULL, NULL), NULL), CAY_DENIED);
+}
+
+static void a_private_network_alone_has_a_word(void **state)
+{
+        assert_int_equal(word(&shut, member_wish(NULL, NULL), "private"), 0);
+        assert_int_equal(word(NULL, member_wish(NULL, NULL), "private"), 0);
+        assert_int_equal(word(NULL, member_wish("private", NULL), "private"), 0);
+        assert_int_equal(word(&out, member_wish(NULL, NULL), "bridge"), 0);
+        assert_int_equal(word(&out, member_wish(NULL, "a.example"), "list"), 0);
+        assert_int_equal(word(NULL, member_wish("none", NULL), NULL), CAY_INVALID);
+        assert_int_equal(word(NULL, member_wish("private", "a.example"), NULL), CAY_INVALID);
+        assert_int_equal(word(NULL, wish("private", NULL, NULL), NULL), CAY_INVALID);
 }
 
 static void rules_need_a_network(void **state)
@@ -247,6 +264,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(networks_get_tighter_only),
+                cmocka_unit_test(a_private_network_alone_has_a_word),
                 cmocka_unit_test(rules_need_a_network),
                 cmocka_unit_test(policies_are_written_whole),
                 cmocka_unit_test(mistakes_name_their_field),

@@ -202,7 +202,7 @@ static void all_keys(void **state)
                         "    auto_cleanup: true\n");
         const struct cay_template *a = cay_template_find(set, "a"), *b = cay_template_find(set, "b-2");
 
-        assert_int_equal(notes.count, 1); /* that nothing is made ahead for the pool */
+        assert_int_equal(notes.count, 0);
         assert_true(set->queue == 2 && set->queue_ms == 500 && !set->auto_cleanup);
         assert_int_equal(a->root, CAY_TEMPLATE_ROOT_ROOTFS);
         assert_string_equal(a->root_text, "sub/root");
@@ -457,7 +457,7 @@ static void too_big(void **state)
 
 static void the_built_in_one(void **state)
 {
-        static const char *const names[] = { "host", "python", "node", "shell" };
+        static const char *const names[] = { "host", "python", "node", "shell", "browser" };
         const struct cay_template_set *set = accepts(cay_registry_builtin);
 
         assert_int_equal(notes.count, 0);
@@ -470,8 +470,8 @@ static void the_built_in_one(void **state)
                 assert_string_equal(t->engine, "auto");
                 assert_string_equal(t->network, "none");
                 /* What `host` leaves out is the daemon's: it is what requests without a template get. */
-                assert_int_equal(t->limits.memory_bytes, i == 0 ? 0 : 256 << 20);
-                assert_int_equal(t->limits.cpu_milli, i == 0 ? 0 : 500);
+                assert_int_equal(t->limits.memory_bytes, i == 0 ? 0 : i == 4 ? 1u << 30 : 256u << 20);
+                assert_int_equal(t->limits.cpu_milli, i == 0 ? 0 : i == 4 ? 2000 : 500);
                 assert_int_equal(t->limits.wall_ms, i == 0 ? 0 : 60000);
                 assert_int_equal(t->idle_ms, i == 0 ? 0 : CAY_REGISTRY_AUTO_IDLE_MS);
                 assert_true(t->auto_cleanup);

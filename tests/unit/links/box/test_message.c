@@ -489,7 +489,7 @@ static void end_refusals(void **state)
         REFUSED_END(exec.out_bytes, 1ull << 63, 70, put_u64);
         REFUSED_END(exec.err_bytes, 1ull << 63, 78, put_u64);
         REFUSED_END(exec.cut_bytes, 1ull << 63, 86, put_u64);
-        REFUSED_END(exec.disk_full, 8, 94, put_i32);
+        REFUSED_END(exec.disk_full, 0x800, 94, put_i32);
         REFUSED_END(exec.memory_peak_bytes, 1ull << 63, 98, put_u64);
         REFUSED_END(exec.left, 1u << 31, 110, put_i32);
         REFUSED_END(exec.last_denied, -2, 114, put_i32);

@@ -21,7 +21,7 @@ class Error(TypedDict):
     error: ErrorError
 
 
-class CreatedSandbox(TypedDict):
+class _CreatedSandboxAlways(TypedDict):
     sandbox_id: str
     name: Optional[str]
     project_name: Optional[str]
@@ -46,7 +46,11 @@ class CreatedSandbox(TypedDict):
     volumes: List[Volume]
     workspace: Workspace
     read_only: bool
+    on_timeout: Optional[str]
+    sleep_after_s: int
+    asleep: bool
     own_user_only: bool
+    machine: Optional[str]
     created_at: Optional[str]
     started_at: Optional[str]
     changed_at: Optional[str]
@@ -59,7 +63,11 @@ class CreatedSandbox(TypedDict):
     execution_id: str
 
 
-class Sandbox(TypedDict):
+class CreatedSandbox(_CreatedSandboxAlways, total=False):
+    memory_freed_bytes: int
+
+
+class _SandboxAlways(TypedDict):
     sandbox_id: str
     name: Optional[str]
     project_name: Optional[str]
@@ -84,7 +92,11 @@ class Sandbox(TypedDict):
     volumes: List[Volume]
     workspace: Workspace
     read_only: bool
+    on_timeout: Optional[str]
+    sleep_after_s: int
+    asleep: bool
     own_user_only: bool
+    machine: Optional[str]
     created_at: Optional[str]
     started_at: Optional[str]
     changed_at: Optional[str]
@@ -94,6 +106,10 @@ class Sandbox(TypedDict):
     idle_ms: int
     execs_running: int
     execs_known: int
+
+
+class Sandbox(_SandboxAlways, total=False):
+    memory_freed_bytes: int
 
 
 class Limits(TypedDict):
@@ -153,13 +169,47 @@ class Event(TypedDict):
     owner: str
     at: Optional[str]
     detail: Optional[Dict[str, Any]]
+    hash: Optional[str]
 
 
-class NamedVolume(TypedDict):
+class JournalCheck(TypedDict):
+    sandbox_id: str
+    events: int
+    unchained: int
+    first_seq: int
+    last_seq: int
+    head: Optional[str]
+
+
+class Snapshot(TypedDict):
+    snapshot_id: str
+    name: Optional[str]
+    owner: str
+    sandbox_id: str
+    template: str
+    engine: str
+    status: str
+    bytes: int
+    added_bytes: int
+    disk_bytes: int
+    method: str
+    frozen_ms: int
+    processes: bool
+    created_at: Optional[str]
+    expires_in_ms: Optional[int]
+
+
+class _NamedVolumeAlways(TypedDict):
     name: str
     owner: str
+    engine: str
     created_at: Optional[str]
     sandboxes: int
+
+
+class NamedVolume(_NamedVolumeAlways, total=False):
+    size_bytes: int
+    used_bytes: int
 
 
 class _TemplateAlways(TypedDict):
@@ -175,6 +225,9 @@ class _TemplateAlways(TypedDict):
     deny: List[str]
     init: str
     read_only: bool
+    on_timeout: Optional[str]
+    sleep_after_s: int
+    machine: Optional[str]
     needs_confirm: bool
     auto_cleanup: bool
     limits: Limits
@@ -436,6 +489,23 @@ class ContextRun(_ContextRunAlways, total=False):
     stderr_base64: str
 
 
+class Desktop(TypedDict):
+    status: str
+    width: Optional[int]
+    height: Optional[int]
+    exec_id: Optional[str]
+    started_at: Optional[str]
+    cause: Optional[str]
+    cause_text: Optional[str]
+
+
+class ComputerPosition(TypedDict):
+    width: int
+    height: int
+    x: Optional[int]
+    y: Optional[int]
+
+
 class _FileAlways(TypedDict):
     type: str
     size: int
@@ -548,6 +618,13 @@ class MetricsResources(TypedDict):
 
 class MetricsPool(TypedDict):
     ready: int
+    making: int
+    wanted: int
+    most: int
+    claimed: int
+    missed: int
+    failed: int
+    dropped: int
 
 
 class MetricsDaemon(TypedDict):
@@ -628,10 +705,39 @@ class Engine(_EngineAlways, total=False):
     alive: int
 
 
+class Browser(TypedDict):
+    sandbox_id: str
+    status: str
+    exec_id: Optional[str]
+    product: str
+    user_agent: str
+    clients: int
+    cdp_path: str
+    tabs: List[BrowserTab]
+    downloads: List[BrowserDownload]
+
+
+class BrowserTab(TypedDict):
+    id: str
+    url: str
+    title: str
+
+
+class BrowserDownload(TypedDict):
+    path: str
+    name: str
+    url: str
+    bytes: int
+    state: str
+    started_at: Optional[str]
+
+
 class Network(TypedDict):
     network: str
     allow: List[str]
     deny: List[str]
+    private_network: Optional[str]
+    private_name: Optional[str]
     up_bytes: int
     down_bytes: int
     connections: int
@@ -674,6 +780,28 @@ class Secret(TypedDict):
     host: str
     header: str
     created_at: Optional[str]
+
+
+class MachineAdded(TypedDict):
+    name: str
+    state: str
+    code: str
+    code_expires_at: Optional[str]
+    daemon_fingerprint: str
+    command: str
+
+
+class Machine(TypedDict):
+    name: str
+    state: str
+    about: str
+    fingerprint: str
+    created_at: Optional[str]
+    paired_at: Optional[str]
+    connected_at: Optional[str]
+    seen_at: Optional[str]
+    latency_us: int
+    sandboxes: int
 
 
 class Setting(TypedDict):
@@ -944,10 +1072,51 @@ class EventListResult(TypedDict):
     events: List[Event]
 
 
-class VolumeListResult(TypedDict):
+class SandboxForkResult(TypedDict):
+    sandboxes: List[Sandbox]
+    count: int
+    frozen_ms: int
+    processes: bool
+
+
+class SandboxForkLimits(TypedDict, total=False):
+    memory: Union[int, float, str, None]
+    swap: Union[int, float, str, None]
+    cpus: Union[int, float, str, None]
+    pids: Union[int, float, str, None]
+    disk: Union[int, float, str, None]
+    inodes: Union[int, float, str, None]
+    files: Union[int, float, str, None]
+    output: Union[int, float, str, None]
+    wall_time: Union[int, float, str, None]
+    cpu_time: Union[int, float, str, None]
+    network_up: Union[int, float, str, None]
+    network_down: Union[int, float, str, None]
+    network_total: Union[int, float, str, None]
+    network_connections: Union[int, float, str, None]
+    network_connects: Union[int, float, str, None]
+    network_queries: Union[int, float, str, None]
+
+
+class SnapshotListResult(TypedDict):
+    snapshots: List[Snapshot]
+    count: int
+    next_cursor: Optional[str]
+
+
+class SnapshotRemoveResult(TypedDict):
+    snapshot_id: str
+    status: str
+
+
+class _VolumeListResultAlways(TypedDict):
     volumes: List[NamedVolume]
     count: int
     more: bool
+
+
+class VolumeListResult(_VolumeListResultAlways, total=False):
+    unavailable: List[str]
 
 
 class VolumeRemoveResult(TypedDict):
@@ -978,6 +1147,9 @@ class _TemplateGetResultAlways(TypedDict):
     deny: List[str]
     init: str
     read_only: bool
+    on_timeout: Optional[str]
+    sleep_after_s: int
+    machine: Optional[str]
     needs_confirm: bool
     auto_cleanup: bool
     limits: Limits
@@ -1068,6 +1240,12 @@ class ContextListResult(TypedDict):
 class ContextRemoveResult(TypedDict):
     context_id: str
     removed: bool
+
+
+class ComputerWaitResult(TypedDict):
+    still: bool
+    waited_ms: int
+    changes: int
 
 
 class _FileWriteResultAlways(TypedDict):
@@ -1207,6 +1385,16 @@ class EngineListResult(TypedDict):
     engines: List[Engine]
 
 
+class BrowserStopResult(TypedDict):
+    sandbox_id: str
+    stopped: bool
+
+
+class BrowserLinkResult(TypedDict):
+    url: str
+    expires_at: Optional[str]
+
+
 class NetworkUpdateLimits(TypedDict, total=False):
     network_up: Union[int, float, str, None]
     network_down: Union[int, float, str, None]
@@ -1226,6 +1414,10 @@ class NetworkPresetsResult(TypedDict):
 
 class SecretListResult(TypedDict):
     secrets: List[Secret]
+
+
+class RemoteListResult(TypedDict):
+    machines: List[Machine]
 
 
 class RecoverListResult(TypedDict):

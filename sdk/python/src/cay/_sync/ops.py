@@ -7,8 +7,13 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Union, cast
 
 from .._generated.types import (
     ArchivePutResult,
+    Browser,
+    BrowserLinkResult,
+    BrowserStopResult,
     CodeRunLimits,
     CodeRunWorkspace,
+    ComputerPosition,
+    ComputerWaitResult,
     ContainerRun,
     ContainerStart,
     ContainersCleanupResult,
@@ -20,6 +25,7 @@ from .._generated.types import (
     ContextRemoveResult,
     ContextRun,
     CreatedSandbox,
+    Desktop,
     EngineListResult,
     EventListResult,
     Exec,
@@ -38,12 +44,15 @@ from .._generated.types import (
     HealthLiveResult,
     HealthReadyResult,
     Intent,
+    JournalCheck,
     Key,
     KeyListResult,
     KeyMakeResult,
     LoginMakeResult,
     LoginUseResult,
     LogoutResult,
+    Machine,
+    MachineAdded,
     McpLinkResult,
     Metrics,
     Network,
@@ -57,6 +66,7 @@ from .._generated.types import (
     RecoverAdoptLimits,
     RecoverListResult,
     RecoverRemoveResult,
+    RemoteListResult,
     RunResult,
     Sandbox,
     SandboxCleanupResult,
@@ -64,6 +74,8 @@ from .._generated.types import (
     SandboxCreateWorkspace,
     SandboxDestroyResult,
     SandboxEventsResult,
+    SandboxForkLimits,
+    SandboxForkResult,
     SandboxListResult,
     SandboxStatsResult,
     Secret,
@@ -73,6 +85,9 @@ from .._generated.types import (
     ServiceMetrics,
     ServiceRun,
     Setting,
+    Snapshot,
+    SnapshotListResult,
+    SnapshotRemoveResult,
     TemplateBuildResult,
     TemplateGetResult,
     TemplateListResult,
@@ -109,15 +124,21 @@ class Ops:
         network_mode: Optional[str] = None,
         allow: Optional[Sequence[str]] = None,
         deny: Optional[Sequence[str]] = None,
+        private_network: Optional[str] = None,
+        private_name: Optional[str] = None,
         secrets: Optional[Sequence[str]] = None,
         init: Optional[str] = None,
         ports: Optional[Sequence[Union[str, int]]] = None,
         volumes: Optional[Sequence[str]] = None,
         workspace: Optional[SandboxCreateWorkspace] = None,
         read_only: Optional[bool] = None,
+        on_timeout: Optional[str] = None,
+        sleep_after_s: Optional[int] = None,
+        machine: Optional[str] = None,
         confirm: Optional[str] = None,
         project_name: Optional[str] = None,
         template: Optional[str] = None,
+        snapshot: Optional[str] = None,
         timeout: Union[int, float, str, None] = None,
         idle_timeout: Union[int, float, str, None] = None,
         own_user_only: Optional[bool] = None,
@@ -134,22 +155,31 @@ class Ops:
         memory_limit: the same as limits.memory ("1g")
         cpu_limit: the same as limits.cpus ("1.0")
         may_skip: names of limits to skip if this machine cannot enforce them
-        engine: engine: native, docker or auto (default: the template's, else auto)
+        engine: engine: native, docker, remote or auto (default: the template's, else auto)
         network: none (only loopback), list (what allow names), bridge (all public addresses), or learn (as bridge, then
             network_suggest lists the rules), if its template or an administrator allows it
         network_mode: the same as network
         allow: hosts that it may reach (native): pypi.org, *.example.org:443, 10.1.2.0/24:5432, preset:python
         deny: hosts that it may not reach, whatever allow says
+        private_network: private network in which your sandboxes reach each other by name (native): in team, db is
+            db.team.internal
+        private_name: its name in the private network; default: its name
         secrets: names of your secrets that its requests may use; inside, each is a variable with a placeholder
         init: cay, or none: copy nothing into it and run one command (docker; default: the template's, else cay)
         ports: TCP ports to publish on the engine's loopback: PORT, or HOST:PORT with the one that is wished for (bridge; 18765
             and 17681, its MCP and its terminal, on every engine)
-        volumes: volumes of the owner, which stay when sandboxes are destroyed: NAME:/PATH[:ro] (docker)
+        volumes: volumes of the owner, which stay when sandboxes are destroyed: NAME:/PATH[:ro]
         workspace: host folder to map as the workspace
         read_only: make the root read-only; /workspace, /tmp and /dev/shm stay writable
+        on_timeout: what the end of its time to live does: destroy (default), pause, or stop; a paused or stopped one stays
+            until it is destroyed
+        sleep_after_s: let it sleep when it was not used for so many seconds: all in it is frozen and its memory given back; the
+            next request wakes it
+        machine: make it on this machine of yours, which `cay agent` connects (engine: remote)
         confirm: confirmation token from the answer to the first request
         project_name: stored as the label project_name
-        template: template; default: host
+        template: template, or name of a snapshot; default: host
+        snapshot: id or name of a snapshot whose files it gets; its template, disk and variables are the default
         timeout: time to live ("90s", "2h", seconds); 0: until destroyed
         idle_timeout: idle time after which it is destroyed
         own_user_only: never run commands as another user; makes creation faster
@@ -170,15 +200,21 @@ class Ops:
             "network_mode": network_mode,
             "allow": allow,
             "deny": deny,
+            "private_network": private_network,
+            "private_name": private_name,
             "secrets": secrets,
             "init": init,
             "ports": ports,
             "volumes": volumes,
             "workspace": workspace,
             "read_only": read_only,
+            "on_timeout": on_timeout,
+            "sleep_after_s": sleep_after_s,
+            "machine": machine,
             "confirm": confirm,
             "project_name": project_name,
             "template": template,
+            "snapshot": snapshot,
             "timeout": timeout,
             "idle_timeout": idle_timeout,
             "own_user_only": own_user_only,
@@ -192,6 +228,8 @@ class Ops:
         name: Optional[str] = None,
         template: Optional[str] = None,
         label: Optional[str] = None,
+        metadata: Optional[str] = None,
+        created_after: Optional[str] = None,
         state: Optional[str] = None,
         older_than: Optional[Union[int, float, str]] = None,
         idle_for: Optional[Union[int, float, str]] = None,
@@ -204,6 +242,8 @@ class Ops:
         name: only the one with this name
         template: only those made from this template
         label: only those with these labels: key=value, or key for any value; separated by commas
+        metadata: only those with this metadata: key=value pairs with & between them, encoded (%20)
+        created_after: only those created at or after this time (2026-11-18T16:00:00Z)
         state: only those in these states, separated by commas
         older_than: only those created at least this long ago
         idle_for: only those idle for at least this long
@@ -215,6 +255,8 @@ class Ops:
             "name": name,
             "template": template,
             "label": label,
+            "metadata": metadata,
+            "created_after": created_after,
             "state": state,
             "older_than": older_than,
             "idle_for": idle_for,
@@ -286,6 +328,8 @@ class Ops:
         name: Optional[str] = None,
         template: Optional[str] = None,
         label: Optional[str] = None,
+        metadata: Optional[str] = None,
+        created_after: Optional[str] = None,
         state: Optional[str] = None,
         older_than: Union[int, float, str, None] = None,
         idle_for: Union[int, float, str, None] = None,
@@ -296,6 +340,8 @@ class Ops:
         name: only the one with this name
         template: only those made from this template
         label: only those with these labels: key=value, or key for any value; separated by commas
+        metadata: only those with this metadata: key=value pairs with & between them, encoded (%20)
+        created_after: only those created at or after this time (2026-11-18T16:00:00Z)
         state: only those in these states, separated by commas
         older_than: only those created at least this long ago
         idle_for: only those idle for at least this long
@@ -305,6 +351,8 @@ class Ops:
             "name": name,
             "template": template,
             "label": label,
+            "metadata": metadata,
+            "created_after": created_after,
             "state": state,
             "older_than": older_than,
             "idle_for": idle_for,
@@ -385,20 +433,102 @@ class Ops:
             "new_only": new_only,
         }))
 
-    def volume_list(self, *, owner: Optional[str] = None) -> VolumeListResult:
-        """Lists named volumes, with how many sandboxes have each, running or stopped (docker). count says how many there are, more that some are left out
+    def journal_verify(self, *, id: str, head: Optional[str] = None) -> JournalCheck:
+        """Checks that the journal of a sandbox is what was written: each event's hash covers the event and the hash before it. What was changed is an error (damaged). The answer's head, kept elsewhere, also shows later that the end was not cut off
+
+        id: id or name of the sandbox; the id of one that was destroyed
+        head: a hash that an earlier check gave: it must be in the journal
+        """
+        return cast(JournalCheck, self._call("journal_verify", {"id": id, "head": head}))
+
+    def sandbox_fork(
+        self,
+        *,
+        id: str,
+        count: Optional[int] = None,
+        labels: Optional[Mapping[str, str]] = None,
+        metadata: Optional[Mapping[str, str]] = None,
+        env: Optional[Mapping[str, str]] = None,
+        limits: Optional[SandboxForkLimits] = None,
+        timeout: Union[int, float, str, None] = None,
+        idle_timeout: Union[int, float, str, None] = None,
+    ) -> SandboxForkResult:
+        """Makes new sandboxes with the files of a sandbox, running or stopped, or of a snapshot: as many as were asked for, or none. Processes are not in them; limits and variables are the sandbox's, unless given
+
+        id: id or name of the sandbox, or of a snapshot
+        count: how many; default 1
+        labels: labels of each
+        metadata: data to store with each
+        env: variables, beside those of the sandbox; never shown again
+        limits: limits; default: those of the sandbox
+        timeout: time to live; 0: until destroyed
+        idle_timeout: idle time after which each is destroyed
+        """
+        return cast(SandboxForkResult, self._call("sandbox_fork", {
+            "id": id,
+            "count": count,
+            "labels": labels,
+            "metadata": metadata,
+            "env": env,
+            "limits": limits,
+            "timeout": timeout,
+            "idle_timeout": idle_timeout,
+        }))
+
+    def snapshot_create(self, *, id: str, name: Optional[str] = None, timeout: Union[int, float, str, None] = None) -> Snapshot:
+        """Copies the files of a sandbox, running or stopped, to make others of. Processes, memory and a mapped folder are not in it; a running sandbox stands still meanwhile (frozen_ms)
+
+        id: id or name of the sandbox
+        name: name: 1 to 63 characters a-z, 0-9 or '-'; unique per owner, and no template's
+        timeout: time after which it is removed ("2h", seconds); default: never
+        """
+        return cast(Snapshot, self._call("snapshot_create", {"id": id, "name": name, "timeout": timeout}))
+
+    def snapshot_list(
+        self,
+        *,
+        sandbox: Optional[str] = None,
+        limit: Optional[int] = None,
+        cursor: Optional[str] = None,
+    ) -> SnapshotListResult:
+        """Lists snapshots, the newest first
+
+        sandbox: id of the sandbox that they are of
+        limit: at most this many; default 100
+        cursor: next_cursor of the page before
+        """
+        return cast(SnapshotListResult, self._call("snapshot_list", {"sandbox": sandbox, "limit": limit, "cursor": cursor}))
+
+    def snapshot_get(self, *, snapshot: str) -> Snapshot:
+        """Shows a snapshot
+
+        snapshot: id or name of the snapshot
+        """
+        return cast(Snapshot, self._call("snapshot_get", {"snapshot": snapshot}))
+
+    def snapshot_remove(self, *, snapshot: str) -> SnapshotRemoveResult:
+        """Removes a snapshot; sandboxes that were made of it keep their files
+
+        snapshot: id or name of the snapshot
+        """
+        return cast(SnapshotRemoveResult, self._call("snapshot_remove", {"snapshot": snapshot}))
+
+    def volume_list(self, *, owner: Optional[str] = None, engine: Optional[str] = None) -> VolumeListResult:
+        """Lists named volumes, with how many sandboxes have each, running or stopped. Of the native engine also how much of the disk each may take and takes. count says how many there are, more that some are left out, unavailable which engines did not answer
 
         owner: whose; for admins: default of a list is everybody's
+        engine: engine that keeps it: native or docker; default: any
         """
-        return cast(VolumeListResult, self._call("volume_list", {"owner": owner}))
+        return cast(VolumeListResult, self._call("volume_list", {"owner": owner, "engine": engine}))
 
-    def volume_remove(self, *, name: str, owner: Optional[str] = None) -> VolumeRemoveResult:
-        """Removes a named volume and what is in it; refused while a sandbox has it, running or stopped (docker)
+    def volume_remove(self, *, name: str, owner: Optional[str] = None, engine: Optional[str] = None) -> VolumeRemoveResult:
+        """Removes a named volume and what is in it; refused while a sandbox has it, running or stopped
 
         name: the volume
         owner: whose; for admins: default of a list is everybody's
+        engine: engine that keeps it: native or docker; default: any
         """
-        return cast(VolumeRemoveResult, self._call("volume_remove", {"name": name, "owner": owner}))
+        return cast(VolumeRemoveResult, self._call("volume_remove", {"name": name, "owner": owner, "engine": engine}))
 
     def template_list(self, *, task: Optional[str] = None) -> TemplateListResult:
         """Lists the templates, and whether each works on this machine
@@ -482,12 +612,17 @@ class Ops:
         network_mode: Optional[str] = None,
         allow: Optional[Sequence[str]] = None,
         deny: Optional[Sequence[str]] = None,
+        private_network: Optional[str] = None,
+        private_name: Optional[str] = None,
         secrets: Optional[Sequence[str]] = None,
         init: Optional[str] = None,
         ports: Optional[Sequence[Union[str, int]]] = None,
         volumes: Optional[Sequence[str]] = None,
         workspace: Optional[CodeRunWorkspace] = None,
         read_only: Optional[bool] = None,
+        on_timeout: Optional[str] = None,
+        sleep_after_s: Optional[int] = None,
+        machine: Optional[str] = None,
         confirm: Optional[str] = None,
         execution_id: Optional[str] = None,
     ) -> RunResult:
@@ -523,19 +658,27 @@ class Ops:
         memory_limit: the same as limits.memory ("1g")
         cpu_limit: the same as limits.cpus ("1.0")
         may_skip: names of limits to skip if this machine cannot enforce them
-        engine: engine: native, docker or auto (default: the template's, else auto)
+        engine: engine: native, docker, remote or auto (default: the template's, else auto)
         network: none (only loopback), list (what allow names), bridge (all public addresses), or learn (as bridge, then
             network_suggest lists the rules), if its template or an administrator allows it
         network_mode: the same as network
         allow: hosts that it may reach (native): pypi.org, *.example.org:443, 10.1.2.0/24:5432, preset:python
         deny: hosts that it may not reach, whatever allow says
+        private_network: private network in which your sandboxes reach each other by name (native): in team, db is
+            db.team.internal
+        private_name: its name in the private network; default: its name
         secrets: names of your secrets that its requests may use; inside, each is a variable with a placeholder
         init: cay, or none: copy nothing into it and run one command (docker; default: the template's, else cay)
         ports: TCP ports to publish on the engine's loopback: PORT, or HOST:PORT with the one that is wished for (bridge; 18765
             and 17681, its MCP and its terminal, on every engine)
-        volumes: volumes of the owner, which stay when sandboxes are destroyed: NAME:/PATH[:ro] (docker)
+        volumes: volumes of the owner, which stay when sandboxes are destroyed: NAME:/PATH[:ro]
         workspace: host folder to map as the workspace
         read_only: make the root read-only; /workspace, /tmp and /dev/shm stay writable
+        on_timeout: what the end of its time to live does: destroy (default), pause, or stop; a paused or stopped one stays
+            until it is destroyed
+        sleep_after_s: let it sleep when it was not used for so many seconds: all in it is frozen and its memory given back; the
+            next request wakes it
+        machine: make it on this machine of yours, which `cay agent` connects (engine: remote)
         confirm: confirmation token from the answer to the first request
         execution_id: single-use id: a second request with it runs nothing (409)
         """
@@ -574,12 +717,17 @@ class Ops:
             "network_mode": network_mode,
             "allow": allow,
             "deny": deny,
+            "private_network": private_network,
+            "private_name": private_name,
             "secrets": secrets,
             "init": init,
             "ports": ports,
             "volumes": volumes,
             "workspace": workspace,
             "read_only": read_only,
+            "on_timeout": on_timeout,
+            "sleep_after_s": sleep_after_s,
+            "machine": machine,
             "confirm": confirm,
             "execution_id": execution_id,
         }))
@@ -794,6 +942,150 @@ class Ops:
         context: the context's name
         """
         return cast(ContextRemoveResult, self._call("context_remove", {"id": id, "context": context}))
+
+    def desktop_start(self, *, id: str, width: Optional[int] = None, height: Optional[int] = None) -> Desktop:
+        """Starts the desktop of a sandbox, or changes the size of the one that runs
+
+        id: the sandbox
+        width: of the screen in pixels; default 1280
+        height: of the screen in pixels; default 800
+        """
+        return cast(Desktop, self._call("desktop_start", {"id": id, "width": width, "height": height}))
+
+    def desktop_get(self, *, id: str) -> Desktop:
+        """Tells whether the desktop of a sandbox runs, its size, and why it has ended
+
+        id: the sandbox
+        """
+        return cast(Desktop, self._call("desktop_get", {"id": id}))
+
+    def desktop_stop(self, *, id: str) -> Desktop:
+        """Ends the desktop of a sandbox and its windows
+
+        id: the sandbox
+        """
+        return cast(Desktop, self._call("desktop_stop", {"id": id}))
+
+    def computer_screen(self, *, id: str, scale: Optional[Union[int, float, str]] = None) -> ComputerPosition:
+        """Returns the size of a sandbox's desktop and where the pointer is, which is null until somebody has moved it
+
+        id: the sandbox
+        scale: scale of the picture, 0.05 to 1 (default): that of the screenshot which points are taken from
+        """
+        return cast(ComputerPosition, self._call("computer_screen", {"id": id, "scale": scale}))
+
+    def computer_move(self, *, id: str, x: int, y: int, scale: Union[int, float, str, None] = None) -> ComputerPosition:
+        """Moves the pointer of a sandbox's desktop
+
+        id: the sandbox
+        x: pixels from the left of the picture
+        y: pixels from the top of the picture
+        scale: scale of the picture, 0.05 to 1 (default): that of the screenshot which points are taken from
+        """
+        return cast(ComputerPosition, self._call("computer_move", {"id": id, "x": x, "y": y, "scale": scale}))
+
+    def computer_click(
+        self,
+        *,
+        id: str,
+        x: Optional[int] = None,
+        y: Optional[int] = None,
+        scale: Union[int, float, str, None] = None,
+        button: Optional[str] = None,
+        count: Optional[int] = None,
+        keys: Optional[str] = None,
+    ) -> ComputerPosition:
+        """Clicks at a point of a sandbox's desktop, or where the pointer is
+
+        id: the sandbox
+        x: pixels from the left of the picture
+        y: pixels from the top of the picture
+        scale: scale of the picture, 0.05 to 1 (default): that of the screenshot which points are taken from
+        button: left (default), middle or right
+        count: 2: a double click; default 1
+        keys: keys that are held meanwhile, like ctrl+shift
+        """
+        return cast(ComputerPosition, self._call("computer_click", {"id": id, "x": x, "y": y, "scale": scale, "button": button, "count": count, "keys": keys}))
+
+    def computer_drag(
+        self,
+        *,
+        id: str,
+        x: int,
+        y: int,
+        to_x: int,
+        to_y: int,
+        scale: Union[int, float, str, None] = None,
+        button: Optional[str] = None,
+        keys: Optional[str] = None,
+    ) -> ComputerPosition:
+        """Drags from one point of a sandbox's desktop to another
+
+        id: the sandbox
+        x: pixels from the left of the picture
+        y: pixels from the top of the picture
+        to_x: where it ends
+        to_y: where it ends
+        scale: scale of the picture, 0.05 to 1 (default): that of the screenshot which points are taken from
+        button: left (default), middle or right
+        keys: keys that are held meanwhile, like ctrl+shift
+        """
+        return cast(ComputerPosition, self._call("computer_drag", {"id": id, "x": x, "y": y, "to_x": to_x, "to_y": to_y, "scale": scale, "button": button, "keys": keys}))
+
+    def computer_scroll(
+        self,
+        *,
+        id: str,
+        direction: str,
+        amount: Optional[int] = None,
+        x: Optional[int] = None,
+        y: Optional[int] = None,
+        scale: Union[int, float, str, None] = None,
+        keys: Optional[str] = None,
+    ) -> ComputerPosition:
+        """Turns the wheel at a point of a sandbox's desktop, or where the pointer is
+
+        id: the sandbox
+        direction: up, down, left or right
+        amount: notches of the wheel; default 3
+        x: pixels from the left of the picture
+        y: pixels from the top of the picture
+        scale: scale of the picture, 0.05 to 1 (default): that of the screenshot which points are taken from
+        keys: keys that are held meanwhile, like ctrl+shift
+        """
+        return cast(ComputerPosition, self._call("computer_scroll", {"id": id, "direction": direction, "amount": amount, "x": x, "y": y, "scale": scale, "keys": keys}))
+
+    def computer_key(self, *, id: str, keys: str, hold: Union[int, float, str, None] = None) -> ComputerPosition:
+        """Presses keys on a sandbox's desktop
+
+        id: the sandbox
+        keys: keys by their names in X11: Return, Page_Down, ctrl+c; several separated by blanks
+        hold: how long each is held; default: a moment
+        """
+        return cast(ComputerPosition, self._call("computer_key", {"id": id, "keys": keys, "hold": hold}))
+
+    def computer_type(self, *, id: str, text: str) -> ComputerPosition:
+        """Types text on a sandbox's desktop
+
+        id: the sandbox
+        text: any characters; a newline is Return
+        """
+        return cast(ComputerPosition, self._call("computer_type", {"id": id, "text": text}))
+
+    def computer_wait(
+        self,
+        *,
+        id: str,
+        still: Union[int, float, str, None] = None,
+        timeout: Union[int, float, str, None] = None,
+    ) -> ComputerWaitResult:
+        """Waits until nothing changes on a sandbox's desktop
+
+        id: the sandbox
+        still: nothing has changed for so long; default 0.5 seconds
+        timeout: the most that it waits; default 10 seconds
+        """
+        return cast(ComputerWaitResult, self._call("computer_wait", {"id": id, "still": still, "timeout": timeout}))
 
     def file_write(
         self,
@@ -1078,6 +1370,45 @@ class Ops:
         """The engines: which run here, what each can do, and why others do not run; reasons in full for admin"""
         return cast(EngineListResult, self._call("engine_list", {}))
 
+    def browser_get(self, *, id: str) -> Browser:
+        """Shows the browser of a sandbox: its tabs, its downloads and where its control channel is
+
+        id: the sandbox
+        """
+        return cast(Browser, self._call("browser_get", {"id": id}))
+
+    def browser_start(
+        self,
+        *,
+        id: str,
+        width: Optional[int] = None,
+        height: Optional[int] = None,
+        ignore_certificate_errors: Optional[bool] = None,
+    ) -> Browser:
+        """Starts the browser of a sandbox, and answers when it has a tab; one that runs stays as it is
+
+        id: the sandbox
+        width: of a tab, in pixels; default 1280
+        height: of a tab, in pixels; default 800
+        ignore_certificate_errors: open pages whose certificate is not valid
+        """
+        return cast(Browser, self._call("browser_start", {"id": id, "width": width, "height": height, "ignore_certificate_errors": ignore_certificate_errors}))
+
+    def browser_stop(self, *, id: str) -> BrowserStopResult:
+        """Closes the browser of a sandbox; its profile with cookies stays until the sandbox is destroyed
+
+        id: the sandbox
+        """
+        return cast(BrowserStopResult, self._call("browser_stop", {"id": id}))
+
+    def browser_link(self, *, id: str, expires_in: Union[int, float, str, None] = None) -> BrowserLinkResult:
+        """Makes an address for Playwright, Puppeteer and other clients of the DevTools protocol: it needs no other credential, expires, and is good for this browser alone
+
+        id: the sandbox
+        expires_in: how long clients may connect with it; default one hour, at most a day
+        """
+        return cast(BrowserLinkResult, self._call("browser_link", {"id": id, "expires_in": expires_in}))
+
     def network_get(self, *, id: str) -> Network:
         """The network of a sandbox: its rules, and what went over it since its last start
 
@@ -1096,18 +1427,22 @@ class Ops:
         remove_allow: Optional[Sequence[str]] = None,
         add_deny: Optional[Sequence[str]] = None,
         remove_deny: Optional[Sequence[str]] = None,
+        private_network: Optional[str] = None,
+        private_name: Optional[str] = None,
         limits: Optional[NetworkUpdateLimits] = None,
     ) -> Network:
         """Changes what a sandbox may reach: its rules or its limits. Connections that are not allowed any more end. Stored before it is answered; a stopped sandbox has it at its next start
 
         id: the sandbox
-        network: none, list, bridge or learn; default: list with allow, else as it is
+        network: none, list, bridge, learn or private; default: list with allow, else as it is
         allow: what it may reach, instead of its rules so far
         deny: what it may not reach, instead of its rules so far
         add_allow: rules to add to allow
         remove_allow: rules to take out of allow
         add_deny: rules to add to deny
         remove_deny: rules to take out of deny
+        private_network: the private network that it is in from now on; "": none
+        private_name: its name in the private network
         limits: limits of its network
         """
         return cast(Network, self._call("network_update", {
@@ -1119,6 +1454,8 @@ class Ops:
             "remove_allow": remove_allow,
             "add_deny": add_deny,
             "remove_deny": remove_deny,
+            "private_network": private_network,
+            "private_name": private_name,
             "limits": limits,
         }))
 
@@ -1170,6 +1507,31 @@ class Ops:
         name: its name, and that of the variable in sandboxes: A-Z, 0-9 and _
         """
         return cast(Secret, self._call("secret_remove", {"name": name}))
+
+    def remote_add(self, *, name: str) -> MachineAdded:
+        """Adds a machine of the caller and answers with the pairing code for its agent, which is shown once
+
+        name: a name for the machine: 1 to 63 characters a-z, 0-9 or '-'
+        """
+        return cast(MachineAdded, self._call("remote_add", {"name": name}))
+
+    def remote_list(self) -> RemoteListResult:
+        """Lists the caller's machines for sandboxes: waiting for their agent, ready, or away"""
+        return cast(RemoteListResult, self._call("remote_list", {}))
+
+    def remote_get(self, *, name: str) -> Machine:
+        """Shows one of the caller's machines for sandboxes
+
+        name: the machine's name: 1 to 63 characters a-z, 0-9 or '-'
+        """
+        return cast(Machine, self._call("remote_get", {"name": name}))
+
+    def remote_remove(self, *, name: str) -> Machine:
+        """Removes a machine: its agent is disconnected and not let in again, and the sandboxes on it are lost
+
+        name: the machine's name: 1 to 63 characters a-z, 0-9 or '-'
+        """
+        return cast(Machine, self._call("remote_remove", {"name": name}))
 
     def config_get(self) -> Dict[str, Setting]:
         """Returns the daemon's settings without secrets"""
@@ -1243,14 +1605,22 @@ class Ops:
         """
         return cast(TokenMakeResult, self._call("token_make", {"owner": owner, "scope": scope, "lifetime": lifetime}))
 
-    def key_make(self, *, owner: str, scope: Optional[str] = None, label: Optional[str] = None) -> KeyMakeResult:
+    def key_make(
+        self,
+        *,
+        owner: str,
+        scope: Optional[str] = None,
+        label: Optional[str] = None,
+        form: Optional[str] = None,
+    ) -> KeyMakeResult:
         """Makes a long-lived API key; it is shown once
 
         owner: whom it speaks for
         scope: read, exec (default) or admin
         label: what it is for
+        form: cay (default), or e2b: the shape that clients of E2B ask for
         """
-        return cast(KeyMakeResult, self._call("key_make", {"owner": owner, "scope": scope, "label": label}))
+        return cast(KeyMakeResult, self._call("key_make", {"owner": owner, "scope": scope, "label": label, "form": form}))
 
     def key_list(self) -> KeyListResult:
         """Lists API keys: what they are for, never the keys themselves"""
@@ -1413,6 +1783,9 @@ class Ops:
         language: Optional[str] = None,
         timeout: Union[int, float, str, None] = None,
         read_only: Optional[bool] = None,
+        on_timeout: Optional[str] = None,
+        sleep_after_s: Optional[int] = None,
+        machine: Optional[str] = None,
         metadata: Any = None,
         execution_id: Optional[str] = None,
         confirm: Optional[str] = None,
@@ -1426,6 +1799,11 @@ class Ops:
         language: of the code; default: python
         timeout: seconds; default: 30
         read_only: make the root read-only; /workspace, /tmp and /dev/shm stay writable
+        on_timeout: what the end of its time to live does: destroy (default), pause, or stop; a paused or stopped one stays
+            until it is destroyed
+        sleep_after_s: let it sleep when it was not used for so many seconds: all in it is frozen and its memory given back; the
+            next request wakes it
+        machine: make it on this machine of yours, which `cay agent` connects (engine: remote)
         metadata: comes back with the answer
         execution_id: single-use id
         confirm: the token of a confirmation
@@ -1438,6 +1816,9 @@ class Ops:
             "language": language,
             "timeout": timeout,
             "read_only": read_only,
+            "on_timeout": on_timeout,
+            "sleep_after_s": sleep_after_s,
+            "machine": machine,
             "metadata": metadata,
             "execution_id": execution_id,
             "confirm": confirm,
