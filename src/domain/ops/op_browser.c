@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The browser of a sandbox: starting it, how it is, links to its control channel, stopping it. What it does is in other files. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "domain/auth/token.h"
 #include "domain/browser/browser.h"
 #include "domain/ops/op.h"
 #include "domain/ops/result_rows.h"
 #include "domain/ops/view.h"
+#include "domain/ops/ws_link.h"
 #include "foundation/base/str.h"
 #include "foundation/loop/loop.h"
 
-#define URL_MAX 1024
 #define LINK_MS (60u * 60 * 1000)
 #define LINK_MAX_MS (24u * 60 * 60 * 1000)
 
@@ -236,46 +234,11 @@ const struct cay_op cay_op_browser_stop = {
 
 /* Links */
 
-static int make_link(struct cay_op_call *c, char ret_url[URL_MAX], uint64_t *ret_expires_s,
-                     struct cay_error *err)
-{
-        const struct browser_args *a = c->args;
-        struct cay_viewer viewer = cay_op_viewer(c);
-        char path[CAY_NAME_MAX + 48], label[CAY_OWNER_MAX + 1], token[CAY_OP_TOKEN_MAX];
-        struct cay_sandbox_view view;
-
-        if (strncmp(c->world->url, "http", 4) != 0)
-                return cay_fail(err, CAY_INTERNAL, "the daemon does not know its own address");
-        if (cay_service_get(c->world->service, &viewer, a->id, &view, err) < 0)
-                return -1;
-        snprintf(path, sizeof(path), "/api/sandboxes/%.40s/browser/cdp", view.id);
-        if (!cay_token_ws_label(path, label))
-                return cay_fail(err, CAY_INTERNAL, "no link can be made for '%s'", path);
-        if (c->world->make_link(c->world, view.owner, label,
-                                c->caller.credential == CAY_CREDENTIAL_KEY ? c->caller.id : NULL,
-                                a->expires_ms ? a->expires_ms : LINK_MS, token, ret_expires_s, err) < 0)
-                return -1;
-        snprintf(ret_url, URL_MAX, "ws%s%s?token=%s", c->world->url + 4, path, token);
-        explicit_bzero(token, sizeof(token));
-        return 0;
-}
-
 static void run_browser_link(struct cay_op_call *c)
 {
-        char url[URL_MAX];
-        uint64_t expires_s = 0;
-        struct cay_error err = { 0 };
-        struct cay_op_result o;
+        const struct browser_args *a = c->args;
 
-        if (make_link(c, url, &expires_s, &err) < 0) {
-                cay_op_fail(c, &err, err.code == CAY_NOT_FOUND ? "id" : NULL);
-                return;
-        }
-        cay_op_result_begin(&o, c);
-        cay_op_key_text(&o.j, "url", url);
-        cay_op_key_time(&o.j, "expires_at", expires_s * 1000);
-        explicit_bzero(url, sizeof(url));
-        cay_op_result_answer(&o, c, CAY_OP_CREATED);
+        cay_op_answer_ws_link(c, a->id, "browser/cdp", a->expires_ms ? a->expires_ms : LINK_MS);
 }
 
 const struct cay_op cay_op_browser_link = {

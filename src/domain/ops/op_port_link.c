@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "domain/auth/token.h"
 #include "domain/settings/config.h"
 #include "domain/ops/view.h"
 #include "domain/ops/result_rows.h"
+#include "domain/ops/ws_link.h"
 
 #define LINK_MS 600000u
 #define URL_MAX 1024u
@@ -113,51 +113,11 @@ static const struct cay_field mcp_fields[] = {
         {},
 };
 
-/* The address is "ws" and the rest of the daemon's own address after "http". */
-static int make_mcp_link(struct cay_op_call *c, char ret_url[URL_MAX], uint64_t *ret_expires_s,
-                         struct cay_error *err)
-{
-        const struct mcp_args *a = c->args;
-        struct cay_viewer viewer = cay_op_viewer(c);
-        char path[CAY_NAME_MAX + 32] = "/mcp", label[CAY_OWNER_MAX + 1], token[CAY_OP_TOKEN_MAX];
-        const char *owner = c->caller.owner;
-        struct cay_sandbox_view view;
-
-        if (strncmp(c->world->url, "http", 4) != 0)
-                return cay_fail(err, CAY_INTERNAL, "the daemon does not know its own address");
-        if (a->id) {
-                if (cay_service_get(c->world->service, &viewer, a->id, &view, err) < 0)
-                        return -1;
-                snprintf(path, sizeof(path), "/api/sandboxes/%.40s/mcp", view.id);
-                owner = view.owner;
-        }
-        if (!cay_token_ws_label(path, label))
-                return cay_fail(err, CAY_INTERNAL, "no link can be made for '%s'", path);
-        if (c->world->make_link(c->world, owner, label,
-                                c->caller.credential == CAY_CREDENTIAL_KEY ? c->caller.id : NULL, MCP_LINK_MS,
-                                token, ret_expires_s, err) < 0)
-                return -1;
-        snprintf(ret_url, URL_MAX, "ws%s%s?token=%s", c->world->url + 4, path, token);
-        explicit_bzero(token, sizeof(token));
-        return 0;
-}
-
 static void run_mcp(struct cay_op_call *c)
 {
-        char url[URL_MAX];
-        uint64_t expires_s = 0;
-        struct cay_error err = { 0 };
-        struct cay_op_result o;
+        const struct mcp_args *a = c->args;
 
-        if (make_mcp_link(c, url, &expires_s, &err) < 0) {
-                cay_op_fail(c, &err, err.code == CAY_NOT_FOUND ? "id" : NULL);
-                return;
-        }
-        cay_op_result_begin(&o, c);
-        cay_op_key_text(&o.j, "url", url);
-        cay_op_key_time(&o.j, "expires_at", expires_s * 1000);
-        explicit_bzero(url, sizeof(url));
-        cay_op_result_answer(&o, c, CAY_OP_CREATED);
+        cay_op_answer_ws_link(c, a->id, "mcp", MCP_LINK_MS);
 }
 
 RESULT(result_mcp_link, NULL, TEXT("url"), TIME("expires_at"));

@@ -7,102 +7,30 @@
  * the order is here. exec_run's output goes to the client unchanged. The answer waits until it is stored that
  * the sandbox is gone, not until the last of its mounts is: no caller waits for that, and what fails there
  * becomes a sandbox in error, with an event.
- *
- * A sandbox that is not kept has a lifetime that ends soon after its command's, so a front that dies in the
- * middle leaves nothing forever. If the client goes away, the run ends and the sandbox is destroyed, kept or
- * not, unless a stream has sent its id.
- *
- * A confirmation covers everything that decides what runs: it is passed to sandbox_create as the purpose. The
- * template can require it; for code from a chat message, the code's effect can (domain/intent/danger.c).
+ * If the client goes away, the run ends and the sandbox is destroyed, kept or not, unless a stream has sent
+ * its id. What the request asks for is run_request.c's matter.
  */
-#include <stdio.h>
 #include <string.h>
 
-#include "foundation/base/arena.h"
-#include "foundation/base/log.h"
-#include "foundation/base/str.h"
-#include "foundation/base/utf8.h"
-#include "domain/intent/intent.h"
-#include "foundation/loop/loop.h"
-#include "domain/ops/create_args.h"
-#include "domain/ops/exec_args.h"
 #include "domain/ops/put_files.h"
-#include "domain/ops/run_choice.h"
-#include "domain/ops/template_use.h"
-#include "domain/ops/most_time.h"
 #include "domain/ops/result_rows.h"
 #include "domain/ops/results.h"
-
-#define FILES_MAX 64u
-#define WORDS_MAX (1024u * 1024) /* of a template's command */
-#define PURPOSE_MAX (3u << 20)
-#define DANGER_MAX 256u
-#define DANGER_SHOWN 60u          /* bytes of the code */
-#define TIMEOUT_MS 60000u         /* if neither request nor template has one */
-#define TIMEOUT_MAX_MS 2592000000 /* 30 days */
-#define SLACK_MS 60000u           /* lifetime of the sandbox beyond its command's */
-
-struct args {
-        struct cay_create_args create;
-        struct cay_exec_args exec;
-        const char *code, *language, *task, *trigger, *from_message;
-        struct cay_field_map files;
-        bool keep, has_keep;
-};
-
-static const struct cay_field fields[] = {
-        { "code", CAY_FIELD_TEXT, offsetof(struct args, code), 0,
-          "code for the template's interpreter, on its standard input", .min = 1, .max = CAY_EXEC_STDIN_MAX },
-        { "language", CAY_FIELD_TEXT, offsetof(struct args, language), 0,
-          "language of the code: python (default), javascript, shell, bash, or a template's name", .min = 1,
-          .max = 63 },
-        { "command", CAY_FIELD_WORDS, offsetof(struct args, exec.command), 0,
-          "instead of code: program and arguments as a list, or a line for /bin/sh; default: the template's "
-          "command",
-          .max = 4096, .item_max = 128 * 1024 },
-        { "template", CAY_FIELD_TEXT, offsetof(struct args, create.template_name), 0,
-          "template of the sandbox; default: by task, by language, then host", .min = 1, .max = 63 },
-        { "task", CAY_FIELD_TEXT, offsetof(struct args, task), 0,
-          "text that selects the template by its triggers", .min = 1, .max = 65536 },
-        { "trigger", CAY_FIELD_TEXT, offsetof(struct args, trigger), 0, "the same as task", .min = 1,
-          .max = 65536 },
-        { "files", CAY_FIELD_MAP, offsetof(struct args, files), 0,
-          "text files to create: path (below the workspace unless it starts with /) to text",
-          .max = FILES_MAX, .item_max = CAY_EXEC_STDIN_MAX },
-        { "keep", CAY_FIELD_BOOL, offsetof(struct args, keep), 0,
-          "keep the sandbox afterwards; default: as the template's auto_cleanup says",
-          .given = CAY_FIELD_GIVEN(struct args, has_keep) },
-        { "idle_timeout", CAY_FIELD_DURATION, offsetof(struct args, create.idle_ms), 0,
-          "idle time after which a kept sandbox is destroyed",
-          .given = CAY_FIELD_GIVEN(struct args, create.has_idle) },
-        { "from_message", CAY_FIELD_TEXT, offsetof(struct args, from_message), 0,
-          "the chat message that the code was taken from: what destroys, overwrites or sends data away, or "
-          "is for production, then needs a confirmation",
-          .min = 1, .max = CAY_INTENT_TEXT_MAX },
-        CAY_EXEC_FIELDS(struct args, exec),
-#define CAY_CREATE_AT(member) offsetof(struct args, create.member)
-#include "domain/ops/create_fields.def"
-#undef CAY_CREATE_AT
-        { "execution_id", CAY_FIELD_TEXT, offsetof(struct args, create.execution_id), 0,
-          "single-use id: a second request with it runs nothing (409)", .min = 1,
-          .max = CAY_SERVICE_CLAIM_MAX },
-        {},
-};
+#include "domain/ops/run_request.h"
+#include "foundation/base/log.h"
+#include "foundation/base/str.h"
+#include "foundation/loop/loop.h"
 
 enum word { NO_WORD, ANSWER, FAIL, END, ABORT };
 
 struct shot {
         struct cay_op_call *call; /* the client's */
         struct cay_op_call make, exec;
-        struct cay_create_args create_args;
-        struct cay_exec_args exec_args;
+        struct cay_run_request request;
         struct cay_put_files files;
         struct cay_service_call unmake;
         struct cay_deferred release;
-        struct cay_arena mem; /* words that must outlive a reload of the registry */
-        struct cay_run_choice choice;
         char sandbox[CAY_NAME_MAX + 1]; /* "": none */
-        bool keep, streams, gone;
+        bool streams, gone;
         enum { MAKES, FILES, RUNS } phase;
 
         /* the answer, while the sandbox is being destroyed */
@@ -119,7 +47,7 @@ static void release_one_shot(struct cay_deferred *d)
         struct shot *s = cay_container_of(d, struct shot, release);
 
         cay_op_result_done(&s->answer);
-        cay_arena_done(&s->mem);
+        cay_run_request_done(&s->request);
         free(s);
 }
 
@@ -162,7 +90,7 @@ static void finish(struct shot *s, enum word word)
         struct cay_viewer viewer = cay_op_viewer(s->call);
 
         s->word = word;
-        if (s->sandbox[0] == '\0' || (s->keep && (!s->gone || s->streams) && word != FAIL)) {
+        if (s->sandbox[0] == '\0' || (s->request.keep && (!s->gone || s->streams) && word != FAIL)) {
                 say(s);
                 return;
         }
@@ -195,8 +123,8 @@ static void put_life(const struct shot *s, struct cay_json *j)
         struct cay_viewer viewer = cay_op_viewer(s->call);
         struct cay_sandbox_view view = { 0 };
         struct cay_error err = { 0 };
-        bool is_there =
-                s->keep && cay_service_get(s->call->world->service, &viewer, s->sandbox, &view, &err) == 0;
+        bool is_there = s->request.keep &&
+                        cay_service_get(s->call->world->service, &viewer, s->sandbox, &view, &err) == 0;
 
         cay_json_key(j, "expires_in_ms");
         if (is_there && view.expires)
@@ -215,8 +143,8 @@ static void exec_add_members(struct cay_op_call *c, struct cay_json *j)
 {
         const struct shot *s = of_exec(c);
 
-        cay_op_key_text(j, "template", s->choice.template_name);
-        cay_op_key_bool(j, "kept", s->keep);
+        cay_op_key_text(j, "template", s->request.choice.template_name);
+        cay_op_key_bool(j, "kept", s->request.keep);
         put_life(s, j);
 }
 
@@ -297,7 +225,7 @@ static const struct cay_op_responder exec_responder = {
 static void start_exec(struct shot *s)
 {
         const struct cay_op_call *c = s->call;
-        const struct args *a = c->args;
+        const struct cay_run_args *a = c->args;
 
         s->exec = (struct cay_op_call){ .op = &cay_op_exec_run,
                                         .responder = &exec_responder,
@@ -305,14 +233,14 @@ static void start_exec(struct shot *s)
                                         .caller = c->caller,
                                         .is_known = c->is_known,
                                         .dialect = c->dialect,
-                                        .args = &s->exec_args,
+                                        .args = &s->request.exec,
                                         .fd = -1,
                                         .wants_stream = c->wants_stream,
                                         .is_two_way = c->is_two_way && !a->code,
                                         .add_members = exec_add_members,
                                         .outer = s->call };
         memcpy(s->exec.request_id, c->request_id, sizeof(s->exec.request_id));
-        s->exec_args.id = s->sandbox;
+        s->request.exec.id = s->sandbox;
         s->phase = RUNS;
         cay_op_run(&s->exec);
 }
@@ -331,7 +259,7 @@ static void on_files(struct cay_put_files *files, const struct cay_error *err)
 
 static void start_files(struct shot *s)
 {
-        const struct args *a = s->call->args;
+        const struct cay_run_args *a = s->call->args;
 
         if (a->files.count == 0) {
                 start_exec(s);
@@ -405,187 +333,6 @@ static void on_drain(struct cay_op_call *c)
                 s->exec.on_drain(&s->exec);
 }
 
-/* The request */
-
-static int put_purpose(const struct args *a, struct cay_buf *out)
-{
-        struct cay_json j;
-
-        cay_json_init(&j, out);
-        cay_json_begin_array(&j);
-        cay_json_text(&j, a->code);
-        cay_json_text(&j, a->language);
-        cay_json_text(&j, a->exec.command.line);
-        for (unsigned i = 0; i < a->exec.command.count; i++)
-                cay_json_text(&j, a->exec.command.items[i]);
-        cay_json_null(&j);
-        cay_json_text(&j, a->exec.workdir);
-        cay_json_text(&j, a->exec.cwd);
-        cay_json_text(&j, a->exec.user);
-        cay_json_text(&j, a->exec.input);
-        cay_json_bool(&j, a->keep);
-        for (unsigned i = 0; i < a->files.count; i++) {
-                cay_json_text(&j, a->files.pairs[i].name);
-                cay_json_text(&j, a->files.pairs[i].value);
-        }
-        cay_json_end_array(&j);
-        return cay_json_end(&j);
-}
-
-static bool find_danger(const struct args *a, const struct cay_intent_danger *in_message,
-                        struct cay_intent_danger *ret)
-{
-        const struct cay_field_texts *command = &a->exec.command;
-
-        *ret = *in_message;
-        if (ret->what || (a->code && cay_intent_find_danger(a->code, strlen(a->code), ret)) ||
-            (command->line && cay_intent_find_danger(command->line, strlen(command->line), ret)) ||
-            (a->exec.input &&
-             cay_intent_find_danger(a->exec.input, strlen(a->exec.input), ret))) /* a shell's */
-                return true;
-        for (unsigned i = 0; i < command->count; i++)
-                if (cay_intent_find_danger(command->items[i], strlen(command->items[i]), ret))
-                        return true;
-        for (unsigned i = 0; i < a->files.count; i++)
-                if (cay_intent_find_danger(a->files.pairs[i].value, strlen(a->files.pairs[i].value), ret))
-                        return true;
-        return false;
-}
-
-/*
- * A message does not confirm anything: destructive code from a message needs a confirmation, whatever the
- * message said.
- */
-static int fill_danger(struct shot *s, const struct args *a, struct cay_error *err)
-{
-        struct cay_intent_danger found;
-        struct cay_intent_result said;
-        char why[DANGER_MAX];
-        int len;
-
-        if (!a->from_message)
-                return 0;
-        s->field = "from_message";
-        if (cay_intent_detect(a->from_message, strlen(a->from_message), &said, NULL, err) < 0)
-                return -1;
-        s->field = NULL;
-        if (!find_danger(a, &said.danger, &found))
-                return 0;
-        len = snprintf(why, sizeof(why), "it %s ('%.*s')", found.what,
-                       (int)cay_utf8_cut(found.text, found.len < DANGER_SHOWN ? found.len : DANGER_SHOWN),
-                       found.text);
-        s->create_args.danger = cay_arena_copy(&s->mem, why, (size_t)len);
-        return s->create_args.danger ? 0 : cay_fail(err, CAY_INTERNAL, "no memory for a confirmation");
-}
-
-static int fill_purpose(struct shot *s, const struct args *a, struct cay_error *err)
-{
-        cay_auto_buf struct cay_buf text = { 0 };
-
-        if (!s->create_args.danger && (!s->choice.row || !s->choice.row->needs_confirm))
-                return 0;
-        cay_buf_init(&text, PURPOSE_MAX);
-        if (put_purpose(a, &text) < 0)
-                return cay_fail(err, CAY_INVALID, "code: too long to be confirmed");
-        s->create_args.purpose = cay_arena_copy(&s->mem, cay_buf_data(&text), text.len);
-        return s->create_args.purpose ? 0 : cay_fail(err, CAY_INTERNAL, "no memory for a confirmation");
-}
-
-static bool has_command(const struct cay_field_texts *words)
-{
-        return words->line || words->count > 0;
-}
-
-static int fill_command(struct shot *s, const struct args *a, struct cay_error *err)
-{
-        const struct cay_template *t = s->choice.row;
-
-        if (a->code) {
-                s->exec_args.command = s->choice.interpreter;
-                s->exec_args.input = a->code;
-        } else if (!has_command(&a->exec.command) && t && has_command(&t->command)) {
-                if (cay_run_copy_words(&s->mem, &t->command, &s->exec_args.command) < 0)
-                        return cay_fail(err, CAY_INTERNAL, "no memory for a command");
-        }
-        if (has_command(&s->exec_args.command))
-                return 0;
-        s->field = "code";
-        return cay_fail(err, CAY_INVALID, "code: required, unless command is set");
-}
-
-static uint64_t find_timeout(const struct shot *s)
-{
-        const struct cay_template *t = s->choice.row;
-
-        return s->exec_args.timeout_ms         ? s->exec_args.timeout_ms
-               : s->create_args.limits.wall_ms ? s->create_args.limits.wall_ms
-               : t && t->limits.wall_ms        ? t->limits.wall_ms
-                                               : TIMEOUT_MS;
-}
-
-static void fill_times(struct shot *s)
-{
-        s->exec_args.timeout_ms = cay_op_bound_time(s->call, find_timeout(s));
-        if (s->keep)
-                return;
-        s->create_args.brief = true;
-        s->create_args.has_timeout = true;
-        s->create_args.timeout_ms = s->exec_args.timeout_ms + SLACK_MS;
-}
-
-static int check(const struct args *a, const char **ret_field, struct cay_error *err)
-{
-        *ret_field = "code";
-        if (a->code && has_command(&a->exec.command))
-                return cay_fail(err, CAY_INVALID, "code: excludes command; set only one");
-        *ret_field = "stdin";
-        if (a->code && a->exec.input)
-                return cay_fail(err, CAY_INVALID,
-                                "stdin: excludes code, which is read from standard input; write the code to "
-                                "a file and run that");
-        *ret_field = "open_stdin";
-        if (a->code && a->exec.has_stdin)
-                return cay_fail(err, CAY_INVALID,
-                                "open_stdin: excludes code, which is read from standard input");
-        *ret_field = "language";
-        if (a->language && !a->code)
-                return cay_fail(err, CAY_INVALID, "language: needs code");
-        *ret_field = "trigger";
-        if (a->trigger && a->task)
-                return cay_fail(err, CAY_INVALID, "trigger: the same as task; set only one");
-        *ret_field = "timeout";
-        if (a->exec.timeout_ms > TIMEOUT_MAX_MS)
-                return cay_fail(err, CAY_INVALID, "timeout: at most 30 days");
-        *ret_field = NULL;
-        return 0;
-}
-
-static int fill(struct shot *s, const struct args *a, struct cay_error *err)
-{
-        const struct cay_op_world *w = s->call->world;
-        const struct cay_run_asks asks = { .template_name = a->create.template_name,
-                                           .task = a->task ? a->task : a->trigger,
-                                           .language = a->language,
-                                           .has_code = a->code != NULL };
-
-        if (check(a, &s->field, err) < 0 || cay_run_choose(w->templates ? w->templates->set : NULL, &asks,
-                                                           &s->mem, &s->choice, &s->field, err) < 0)
-                return -1;
-        s->create_args = a->create;
-        s->exec_args = a->exec;
-        s->create_args.template_name = s->choice.template_name;
-        s->exec_args.claimed_id = a->create.execution_id ? a->create.execution_id : s->call->request_id;
-        s->keep = a->has_keep ? a->keep : s->choice.row && !s->choice.row->auto_cleanup;
-        if (fill_command(s, a, err) < 0 || fill_danger(s, a, err) < 0 || fill_purpose(s, a, err) < 0)
-                return -1;
-        s->field = "timeout";
-        if (cay_op_check_time(s->call, s->field, a->exec.timeout_ms, err) < 0)
-                return -1;
-        s->field = NULL;
-        fill_times(s);
-        return 0;
-}
-
 static void start_make(struct shot *s)
 {
         const struct cay_op_call *c = s->call;
@@ -596,7 +343,7 @@ static void start_make(struct shot *s)
                                         .caller = c->caller,
                                         .is_known = c->is_known,
                                         .dialect = c->dialect,
-                                        .args = &s->create_args,
+                                        .args = &s->request.create,
                                         .fd = c->fd,
                                         .peer_fd = c->peer_fd };
         memcpy(s->make.request_id, c->request_id, sizeof(s->make.request_id));
@@ -606,7 +353,8 @@ static void start_make(struct shot *s)
 static void run_one_shot(struct cay_op_call *c)
 {
         struct shot *s = calloc(1, sizeof(*s));
-        const struct args *a = c->args;
+        const struct cay_run_args *a = c->args;
+        const char *field = NULL;
         struct cay_error err = { 0 };
 
         if (!s) {
@@ -614,9 +362,8 @@ static void run_one_shot(struct cay_op_call *c)
                 return;
         }
         s->call = c;
-        cay_arena_init(&s->mem, WORDS_MAX + PURPOSE_MAX + 4096);
-        if (fill(s, a, &err) < 0) {
-                fail(s, &err, s->field);
+        if (cay_run_request_fill(&s->request, c, a, &field, &err) < 0) {
+                fail(s, &err, field);
                 return;
         }
         c->state = s;
@@ -635,8 +382,8 @@ const struct cay_op cay_op_code_run = {
         .doc = "Runs code or a command in a new sandbox, which is destroyed afterwards",
         .scope = CAY_SCOPE_EXEC,
         .flags = CAY_OP_STREAM,
-        .fields = fields,
-        .args_size = sizeof(struct args),
+        .fields = cay_run_fields,
+        .args_size = sizeof(struct cay_run_args),
         .result = &result_run_output,
         .run = run_one_shot,
 };
