@@ -498,8 +498,11 @@ void cay_sandbox_answer(struct cay_service *s, struct cay_service_call **calls, 
 void cay_sandbox_store_again(struct cay_sandbox *sb); /* stores the record; a failure leaves it dirty */
 void cay_sandbox_empty(struct cay_sandbox *sb, const struct cay_error *why); /* closes link and channels */
 void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret);
-/* sandbox_make.c: owner and name are valid, and the name is free */
+/* sandbox_check.c: owner and name are valid, and the name is free */
 int cay_sandbox_check_names(struct cay_service *s, const struct cay_sandbox_new *w, struct cay_error *err);
+
+/* All of these: the values of `w`, and room for it. */
+int cay_sandbox_check_new(struct cay_service *s, const struct cay_sandbox_new *w, struct cay_error *err);
 
 /* No pause, resume, stop or start while a copy of its files is made. */
 int cay_sandbox_check_still(const struct cay_sandbox *sb, struct cay_error *err);
