@@ -153,10 +153,10 @@ static void start(struct work *w, const struct agent_ask *ask)
                 ops->relink(e, &w->box, &w->job);
                 break;
         case AGENT_ASK_freeze:
-                ops->freeze(e, w->box.id, &w->job);
+                ops->freeze(e, &w->box, &w->job);
                 break;
         case AGENT_ASK_thaw:
-                ops->thaw(e, w->box.id, &w->job);
+                ops->thaw(e, &w->box, &w->job);
                 break;
         case AGENT_ASK_stat:
                 ops->stats(e, &w->box, &w->job);

@@ -22,13 +22,17 @@ enum cay_code job_result(struct subject *s, struct cay_job *job)
 
 void prepare_box(struct subject *s, struct box *b, const char *id)
 {
-        *b = (struct box){ .s = s, .box.link_fd = -1 };
+        *b = (struct box){ .s = s,
+                           .box = { .link_fd = -1, .owner = SUBJECT_OWNER, .machine = SUBJECT_MACHINE } };
         b->spec = (struct cay_spec){
+                .owner = SUBJECT_OWNER,
                 .rootfs_fd = -1,
                 .workspace_fd = -1,
                 .limits = cay_limits_default_run(),
                 .may_skip = CAY_LIMIT_MASK_ALL,
         };
+        if (s->kind->has_agent)
+                b->spec.options.machine = SUBJECT_MACHINE;
         cay_str_copy(b->spec.id, sizeof(b->spec.id), id);
 }
 

@@ -34,6 +34,7 @@ struct kind {
         const struct cay_engine_ops *ops;
         bool is_fake, needs_root;
         bool needs_docker; /* run when asked for by name: CAY_CONTRACT_ENGINE=docker, with a Docker and an image */
+        bool has_agent; /* boxes are made by an agent that dials in (agent.c) */
         bool has_keeper; /* as the daemon has it: boxes outlive the engine; native's layers may outlive their boxes */
 };
 
@@ -44,6 +45,11 @@ struct leftovers {
 /* Boxes and execs are static: a test that fails in the middle leaves them to teardown, which cleans up after it. */
 #define BOXES_MAX 4
 
+/* A box belongs to somebody, and is on a machine where there are several. */
+#define SUBJECT_OWNER "contract"
+#define SUBJECT_MACHINE "desk"
+
+struct agent_rig;
 struct box;
 
 struct subject {
@@ -57,7 +63,8 @@ struct subject {
         char last_listed[CAY_NAME_MAX + 1];
         pid_t helper; /* has_keeper: ours */
         int keeper;
-        char layers[32]; /* folder; "": it needs none */
+        char layers[32];       /* folder; "": it needs none */
+        struct agent_rig *rig; /* has_agent */
 };
 
 struct box {
@@ -95,6 +102,10 @@ int teardown(void **state);
 struct subject *subject(void **state); /* of a test: its first words */
 struct leftovers look(void);           /* what there is now */
 void wait_for(struct subject *s, const bool *flag);
+
+/* agent.c */
+void open_remote_engine(struct subject *s);
+void close_remote_engine(struct subject *s);
 
 /* boxes.c: a job */
 void prepare_job(struct cay_job *job);

@@ -7,6 +7,7 @@
 #include "engines/engine_table.h"
 #include "engines/native/native.h"
 #include "engines/process/process_link.h"
+#include "engines/remote/remote.h"
 #include "fake/fake_engine.h"
 
 #define KINDS_MAX 8
@@ -28,24 +29,28 @@ static unsigned list_kinds(struct kind *kinds)
         unsigned count = 0;
 
         kinds[count++] = (struct kind){ .ops = &cay_engine_fake_ops, .is_fake = true };
-        for (unsigned i = 0; i < CAY_ENGINE_COUNT && count < KINDS_MAX - 2; i++)
+        for (unsigned i = 0; i < CAY_ENGINE_COUNT && count < KINDS_MAX - 2; i++) {
+                if (i ==
+                    CAY_ENGINE_remote) { /* a part of the daemon; its boxes outlive it on their machine */
+                        kinds[count++] = (struct kind){ .ops = &cay_engine_remote_link_ops,
+                                                        .has_agent = true,
+                                                        .has_keeper = true,
+                                                        .needs_root = true };
+                        continue;
+                }
                 kinds[count++] = (struct kind){ .ops = cay_engine_ops((enum cay_engine_nr)i),
                                                 .needs_root = i == CAY_ENGINE_native,
                                                 .needs_docker = i == CAY_ENGINE_docker };
+        }
         kinds[count++] =
                 (struct kind){ .ops = &cay_engine_native_ops, .needs_root = true, .has_keeper = true };
         kinds[count++] = (struct kind){ .ops = &cay_engine_process_link_ops, .has_keeper = true };
         return count;
 }
 
-/*
- * `only` names one, and without it all but Docker are asked. remote is a part of the daemon and has no boxes without an agent that
- * dials in: integration/serve/test_remote.py tests it.
- */
+/* `only` names one, and without it all but Docker are asked. */
 static bool is_asked(const struct kind *kind, const char *only)
 {
-        if (kind->ops == cay_engine_ops(CAY_ENGINE_remote))
-                return false;
         return only != NULL ? strcmp(only, kind->ops->name) == 0 : !kind->needs_docker;
 }
 

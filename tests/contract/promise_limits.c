@@ -109,7 +109,7 @@ void freezes_or_says_that_it_cannot(void **state)
                 begin_command(&b, &e, ticks, 0);
         wait_for(s, &e.opened);
         prepare_job(&job);
-        s->kind->ops->freeze(s->engine, b.box.id, &job);
+        s->kind->ops->freeze(s->engine, &b.box, &job);
         code = job_result(s, &job);
         if (code != CAY_UNSUPPORTED) {
                 assert_int_equal(code, CAY_OK);
@@ -118,18 +118,19 @@ void freezes_or_says_that_it_cannot(void **state)
                 assert_true(quiet);
                 before = e.out.len;
                 prepare_job(&job);
-                s->kind->ops->thaw(s->engine, b.box.id, &job);
+                s->kind->ops->thaw(s->engine, &b.box, &job);
                 assert_int_equal(job_result(s, &job), CAY_OK);
                 for (unsigned i = 0; i < 1000 && e.out.len == before && !s->kind->is_fake; i++)
                         cay_loop_round(s->loop, 20);
                 assert_true(e.out.len > before || s->kind->is_fake);
                 prepare_job(&job);
-                s->kind->ops->freeze(s->engine, b.box.id, &job); /* frozen ones can be destroyed */
+                s->kind->ops->freeze(s->engine, &b.box, &job); /* frozen ones can be destroyed */
                 assert_int_equal(job_result(s, &job), CAY_OK);
         }
         end_exec(&e);
         assert_int_equal(destroy(&b), CAY_OK);
         prepare_job(&job);
-        s->kind->ops->freeze(s->engine, "never-was", &job);
+        cay_str_copy(b.box.id, sizeof(b.box.id), "never-was");
+        s->kind->ops->freeze(s->engine, &b.box, &job);
         assert_int_equal(job_result(s, &job), CAY_NOT_FOUND);
 }

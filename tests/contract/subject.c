@@ -76,7 +76,6 @@ static void open_engine(struct subject *s)
 
         if (s->kind->ops->open(&env, &s->engine, &err) < 0)
                 fail_msg("open: %s", err.msg);
-        s->kind->ops->on_gone(s->engine, on_gone, s);
 }
 
 /* What `cay serve` does: a helper that we keep, a warden with a folder for layers, and a link to it. */
@@ -117,7 +116,6 @@ static void open_process_engine(struct subject *s)
 
         if (cay_engine_process_open_link_take(&env, link, &s->engine, &err) < 0)
                 fail_msg("open: %s", err.msg);
-        s->kind->ops->on_gone(s->engine, on_gone, s);
 }
 
 static void open_kept_engine(struct subject *s)
@@ -139,7 +137,6 @@ static void open_kept_engine(struct subject *s)
                                              &err) < 0)
                 fail_msg("open: %s", err.msg);
         close(dir);
-        s->kind->ops->on_gone(s->engine, on_gone, s);
 }
 
 /* Its folder holds nothing but what is ready for the next one: everything else was destroyed. */
@@ -177,10 +174,13 @@ int setup(void **state)
         s.loop = cay_loop_new();
         assert_non_null(s.loop);
         fake_plan.can_keep = kind->is_fake;
-        if (kind->has_keeper)
+        if (kind->has_agent)
+                open_remote_engine(&s);
+        else if (kind->has_keeper)
                 open_kept_engine(&s);
         else
                 open_engine(&s);
+        s.kind->ops->on_gone(s.engine, on_gone, &s);
         return 0;
 }
 
@@ -194,7 +194,10 @@ int teardown(void **state)
         for (unsigned i = 0; i < BOXES_MAX; i++)
                 if (s->boxes[i] != NULL)
                         detach(s->boxes[i]);
-        s->kind->ops->close(s->engine);
+        if (s->rig)
+                close_remote_engine(s);
+        else
+                s->kind->ops->close(s->engine);
         cay_loop_round(s->loop, 0);
         cay_loop_free(s->loop);
         if (s->helper > 0 && close_helper(s) > 0) {

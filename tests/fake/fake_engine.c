@@ -360,24 +360,24 @@ static void fake_relink(struct cay_engine *e, struct cay_engine_box *box, struct
         }
 }
 
-static void freezer(struct cay_engine *e, const char *id, struct cay_job *job, bool frozen)
+static void freezer(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job, bool frozen)
 {
         struct fake_engine *fe = self(e);
-        struct box *b = find(fe, id);
+        struct box *b = find(fe, box->id);
 
         if (b != NULL && fake_plan.freeze_fails == CAY_OK)
                 b->frozen = frozen;
         finish(fe, job, b == NULL ? CAY_NOT_FOUND : fake_plan.freeze_fails, "freezer");
 }
 
-static void fake_freeze(struct cay_engine *e, const char *id, struct cay_job *job)
+static void fake_freeze(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job)
 {
-        freezer(e, id, job, true);
+        freezer(e, box, job, true);
 }
 
-static void fake_thaw(struct cay_engine *e, const char *id, struct cay_job *job)
+static void fake_thaw(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job)
 {
-        freezer(e, id, job, false);
+        freezer(e, box, job, false);
 }
 
 static void fake_stats(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job)

@@ -130,8 +130,8 @@ struct cay_engine_ops {
          */
         void (*clone)(struct cay_engine *e, const char *from, unsigned how, struct cay_engine_box *box,
                       struct cay_job *job);
-        void (*freeze)(struct cay_engine *e, const char *id, struct cay_job *job);
-        void (*thaw)(struct cay_engine *e, const char *id, struct cay_job *job);
+        void (*freeze)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
+        void (*thaw)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
         void (*stats)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
         /*
          * Gives the memory of a frozen box back to the host, as far as the kernel can; box->stats are the figures after it. May take

@@ -211,9 +211,9 @@ static void refreeze(struct cay_sandbox *sb)
                 return;
         freezes = !(engine->ops->lacks & CAY_ENGINE_LACKS_FREEZER);
         if (freezes && cay_sandbox_state(sb) == CAY_STATE_PAUSED && engine->ops->freeze != NULL) {
-                engine->ops->freeze(engine, e->box.id, job);
+                engine->ops->freeze(engine, &e->box, job);
         } else if (freezes && engine->ops->thaw != NULL) {
-                engine->ops->thaw(engine, e->box.id, job);
+                engine->ops->thaw(engine, &e->box, job);
         } else {
                 e->local = true;
                 cay_job_finish(cay_loop_jobs(sb->service->loop), job, NULL);

@@ -23,9 +23,9 @@ static void put_freezer(struct cay_sandbox *sb)
                 return;
         e = cay_async_new(sb->service, sb, NULL, on_frozen_again);
         if (cay_sandbox_state(sb) == CAY_STATE_PAUSED)
-                engine->ops->freeze(engine, e->box.id, cay_async_engine(e, CAY_SERVICE_ENGINE_MS));
+                engine->ops->freeze(engine, &e->box, cay_async_engine(e, CAY_SERVICE_ENGINE_MS));
         else
-                engine->ops->thaw(engine, e->box.id, cay_async_engine(e, CAY_SERVICE_ENGINE_MS));
+                engine->ops->thaw(engine, &e->box, cay_async_engine(e, CAY_SERVICE_ENGINE_MS));
 }
 
 /* machine NULL: all of the engine. */

@@ -53,13 +53,13 @@ static void put_back(struct cay_sandbox *sb, const struct cay_error *why)
                 sb->paused_ms = 0;
                 sb->options.asleep = false;
                 if (engine != NULL)
-                        engine->ops->thaw(engine, e->box.id, job);
+                        engine->ops->thaw(engine, &e->box, job);
         } else {
                 sb->paused_ms = sb->was_paused_ms;
                 sb->options.asleep = sb->was_asleep;
                 shift_deadlines(sb, -(int64_t)sb->stood_ms);
                 if (engine != NULL)
-                        engine->ops->freeze(engine, e->box.id, job);
+                        engine->ops->freeze(engine, &e->box, job);
         }
 }
 
@@ -229,9 +229,9 @@ static void ask_freezer(struct cay_sandbox *sb, enum cay_sandbox_event event, st
         e = cay_async_new(sb->service, sb, NULL, on_frozen);
         engine = cay_async_ask(e, CAY_SERVICE_ENGINE_MS, &job);
         if (engine != NULL && event == CAY_SANDBOX_EVENT_PAUSE)
-                engine->ops->freeze(engine, e->box.id, job);
+                engine->ops->freeze(engine, &e->box, job);
         else if (engine != NULL)
-                engine->ops->thaw(engine, e->box.id, job);
+                engine->ops->thaw(engine, &e->box, job);
 }
 
 void cay_sandbox_pause(struct cay_sandbox *sb)

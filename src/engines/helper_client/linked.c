@@ -229,14 +229,14 @@ void engine_linked_relink(struct cay_engine *engine, struct cay_engine_box *box,
                 engine_linked_finish(e, job, &err);
 }
 
-void engine_linked_freeze(struct cay_engine *engine, const char *id, struct cay_job *job)
+void engine_linked_freeze(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job)
 {
-        ask_about(engine, engine_linked_of(engine)->kind->box_freeze, id, NULL, job, -1);
+        ask_about(engine, engine_linked_of(engine)->kind->box_freeze, box->id, NULL, job, -1);
 }
 
-void engine_linked_thaw(struct cay_engine *engine, const char *id, struct cay_job *job)
+void engine_linked_thaw(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job)
 {
-        ask_about(engine, engine_linked_of(engine)->kind->box_thaw, id, NULL, job, -1);
+        ask_about(engine, engine_linked_of(engine)->kind->box_thaw, box->id, NULL, job, -1);
 }
 
 void engine_linked_reclaim(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job)

@@ -134,8 +134,8 @@ void engine_linked_reopen_take(struct cay_engine *engine, int sock, struct cay_j
 int engine_linked_close(struct cay_engine *engine);
 unsigned engine_linked_can_hold(struct cay_engine *engine);
 void engine_linked_relink(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job);
-void engine_linked_freeze(struct cay_engine *engine, const char *id, struct cay_job *job);
-void engine_linked_thaw(struct cay_engine *engine, const char *id, struct cay_job *job);
+void engine_linked_freeze(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job);
+void engine_linked_thaw(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job);
 void engine_linked_reclaim(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job);
 void engine_linked_stats(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job);
 void engine_linked_stop(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job);

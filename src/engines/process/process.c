@@ -312,13 +312,13 @@ static void process_relink(struct cay_engine *e, struct cay_engine_box *box, str
 
 /* Asking */
 
-static void refuse_freezer(struct cay_engine *e, const char *id, struct cay_job *job)
+static void refuse_freezer(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job)
 {
         struct process_engine *pe = self(e);
         struct cay_error err = { 0 };
 
-        if (find(pe, id) == NULL)
-                cay_fail(&err, CAY_NOT_FOUND, "no box '%s'", id);
+        if (find(pe, box->id) == NULL)
+                cay_fail(&err, CAY_NOT_FOUND, "no box '%s'", box->id);
         else
                 cay_fail(&err, CAY_UNSUPPORTED,
                          "the process engine has no freezer: signals would be seen by the code inside");

@@ -151,13 +151,13 @@ static void link_create(struct cay_engine *engine, const struct cay_spec *spec, 
         explicit_bzero(&req, sizeof(req));
 }
 
-static void refuse_freezer(struct cay_engine *engine, const char *id, struct cay_job *job)
+static void refuse_freezer(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job)
 {
         struct engine_linked *e = engine_linked_of(engine);
         struct cay_error err = { 0 };
 
-        if (!engine_boxes_find(&e->boxes, id))
-                cay_fail(&err, CAY_NOT_FOUND, "no box '%s'", id);
+        if (!engine_boxes_find(&e->boxes, box->id))
+                cay_fail(&err, CAY_NOT_FOUND, "no box '%s'", box->id);
         else
                 cay_fail(&err, CAY_UNSUPPORTED,
                          "the process engine has no freezer: signals would be seen by the code inside");

@@ -224,23 +224,23 @@ static void ask_about(struct cay_engine *engine, enum agent_what what, const cha
                 remote_finish(self(engine), job, err);
 }
 
-static void ask_by_id(struct cay_engine *engine, enum agent_what what, const char *id, struct cay_job *job)
+static void ask_freezer(struct cay_engine *engine, enum agent_what what, struct cay_engine_box *box,
+                        struct cay_job *job)
 {
         struct cay_error err = { 0 };
+        struct cay_remote_session *s = reach_box(self(engine), box, &err);
 
-        cay_fail(&err, CAY_UNAVAILABLE, "the machine of sandbox '%s' is away: its agent is not connected",
-                 id);
-        ask_about(engine, what, id, NULL, remote_find_box(self(engine), id), job, &err);
+        ask_about(engine, what, box->id, NULL, s, job, &err);
 }
 
-static void remote_freeze(struct cay_engine *engine, const char *id, struct cay_job *job)
+static void remote_freeze(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job)
 {
-        ask_by_id(engine, AGENT_ASK_freeze, id, job);
+        ask_freezer(engine, AGENT_ASK_freeze, box, job);
 }
 
-static void remote_thaw(struct cay_engine *engine, const char *id, struct cay_job *job)
+static void remote_thaw(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job)
 {
-        ask_by_id(engine, AGENT_ASK_thaw, id, job);
+        ask_freezer(engine, AGENT_ASK_thaw, box, job);
 }
 
 static void remote_stats(struct cay_engine *engine, struct cay_engine_box *box, struct cay_job *job)
@@ -314,7 +314,7 @@ static int remote_close(struct cay_engine *engine)
         return 0;
 }
 
-static const struct cay_engine_ops ops = {
+const struct cay_engine_ops cay_engine_remote_link_ops = {
         .name = "remote",
         .lacks = CAY_ENGINE_remote_LACKS,
         .close = remote_close,
@@ -337,7 +337,7 @@ int cay_engine_remote_new(struct cay_loop *loop, struct cay_engine **ret, struct
 
         if (!e)
                 return cay_fail(err, CAY_INTERNAL, "no memory for the remote engine");
-        e->engine = (struct cay_engine){ .ops = &ops, .caps = CAY_ENGINE_remote_CAPS };
+        e->engine = (struct cay_engine){ .ops = &cay_engine_remote_link_ops, .caps = CAY_ENGINE_remote_CAPS };
         e->loop = loop;
         e->env.heartbeat_ms = CAY_REMOTE_HEARTBEAT_MS;
         *ret = &e->engine;

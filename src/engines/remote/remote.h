@@ -47,6 +47,7 @@ struct cay_remote_facts {
         unsigned boxes;
 };
 
+extern const struct cay_engine_ops cay_engine_remote_link_ops; /* of the engine that this makes: */
 int cay_engine_remote_new(struct cay_loop *loop, struct cay_engine **ret, struct cay_error *err);
 void cay_engine_remote_set(struct cay_engine *e, const struct cay_remote_env *env); /* before any session */
 

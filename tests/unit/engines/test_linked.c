@@ -218,12 +218,12 @@ static void each_call_is_its_request(void **state)
 {
         static const struct {
                 uint32_t type;
-                void (*by_box)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
-                void (*by_id)(struct cay_engine *e, const char *id, struct cay_job *job);
+                void (*ask)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
+                bool has_stats;
         } rows[] = {
-                { FREEZE, NULL, engine_linked_freeze }, { THAW, NULL, engine_linked_thaw },
-                { STAT, engine_linked_stats, NULL },    { STOP, engine_linked_stop, NULL },
-                { DROP, engine_linked_destroy, NULL },
+                { FREEZE, engine_linked_freeze, false }, { THAW, engine_linked_thaw, false },
+                { STAT, engine_linked_stats, true },     { STOP, engine_linked_stop, true },
+                { DROP, engine_linked_destroy, true },
         };
 
         for (unsigned i = 0; i < CAY_COUNT(rows); i++) {
@@ -231,10 +231,7 @@ static void each_call_is_its_request(void **state)
 
                 t.box.stats.pids = 0;
                 cay_job_init(&t.job, on_done);
-                if (rows[i].by_box)
-                        rows[i].by_box(t.engine, &t.box, &t.job);
-                else
-                        rows[i].by_id(t.engine, t.box.id, &t.job);
+                rows[i].ask(t.engine, &t.box, &t.job);
                 req = hear(NULL);
                 assert_int_equal(req.type, rows[i].type);
                 assert_string_equal(req.box.id, "old");
@@ -243,7 +240,7 @@ static void each_call_is_its_request(void **state)
                 round_of_loop();
                 assert_int_equal(t.done, i + 1);
                 assert_int_equal(t.job.err.code, CAY_OK);
-                assert_int_equal(t.box.stats.pids, rows[i].by_box ? 3 : 0);
+                assert_int_equal(t.box.stats.pids, rows[i].has_stats ? 3 : 0);
         }
 }
 

@@ -235,18 +235,18 @@ static void proxy_relink(struct cay_engine *e, struct cay_engine_box *box, struc
         done(e, job, ask(e, LINK, box->id, NULL, &box->link_fd, &w));
 }
 
-static void proxy_freeze(struct cay_engine *e, const char *id, struct cay_job *job)
+static void proxy_freeze(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job)
 {
         struct word w;
 
-        done(e, job, ask(e, FREEZE, id, NULL, NULL, &w));
+        done(e, job, ask(e, FREEZE, box->id, NULL, NULL, &w));
 }
 
-static void proxy_thaw(struct cay_engine *e, const char *id, struct cay_job *job)
+static void proxy_thaw(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job)
 {
         struct word w;
 
-        done(e, job, ask(e, THAW, id, NULL, NULL, &w));
+        done(e, job, ask(e, THAW, box->id, NULL, NULL, &w));
 }
 
 static void proxy_stats(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job)

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include "foundation/base/str.h"
 #include "foundation/base/clock.h"
 #include "links/box/box_client_priv.h"
 #include "domain/sandboxes/service_priv.h"
@@ -298,6 +299,7 @@ static void a_box_in_error_can_be_stopped_started_destroyed(void **state)
 static void another_helper_is_told_what_is_right(void **state)
 {
         struct test *t = *state;
+        struct cay_engine_box box = { .link_fd = -1 };
         struct cay_job job;
         char id[CAY_NAME_MAX + 1];
 
@@ -306,7 +308,8 @@ static void another_helper_is_told_what_is_right(void **state)
         fake_engine_cut_link(t->engine, id);
         wait_for(t, !look(t, id).linked);
         cay_job_init(&job, NULL);
-        t->engine->ops->freeze(t->engine, id, &job);
+        cay_str_copy(box.id, sizeof(box.id), id);
+        t->engine->ops->freeze(t->engine, &box, &job);
         settle(t);
         assert_true(fake_engine_is_frozen(t->engine, id));
         fake_plan.relink_fails = CAY_OK;
