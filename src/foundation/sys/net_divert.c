@@ -12,6 +12,7 @@
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,6 +25,13 @@
 #define DEVICE_PEER 1001
 
 #define TABLE 100 /* of routes for what is marked */
+
+/*
+ * What the pair carries never leaves this machine's memory: large packets cost less, and a congestion control that paces (bbr, where it is
+ * the host's usual one) would only arm timers. reno is part of every kernel, and anybody may choose it.
+ */
+#define MTU 65535
+#define CONGESTION "reno"
 
 /*
  * Connections that wait to be accepted. What a sandbox has sent on them lies in the kernel and is charged to nobody's memory cgroup before they are
@@ -56,12 +64,14 @@ static void put_pair(struct sys_netlink *n)
 
         sys_netlink_begin(n, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, true, &info, sizeof(info));
         sys_netlink_put_text(n, IFLA_IFNAME, "eth0");
+        sys_netlink_put_u32(n, IFLA_MTU, MTU);
         link = sys_netlink_nest(n, IFLA_LINKINFO);
         sys_netlink_put_text(n, IFLA_INFO_KIND, "veth");
         data = sys_netlink_nest(n, IFLA_INFO_DATA);
         other = sys_netlink_nest(n, VETH_INFO_PEER);
         sys_netlink_put_fixed(n, &peer, sizeof(peer));
         sys_netlink_put_text(n, IFLA_IFNAME, "eth0-peer");
+        sys_netlink_put_u32(n, IFLA_MTU, MTU);
         sys_netlink_nest_end(n, other);
         sys_netlink_nest_end(n, data);
         sys_netlink_nest_end(n, link);
@@ -92,8 +102,14 @@ static void put_route(struct sys_netlink *n, const struct family *f, const void 
 
         sys_netlink_begin(n, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, true, &info, sizeof(info));
         sys_netlink_put_u32(n, RTA_OIF, device);
-        if (source != NULL)
+        if (source != NULL) {
+                size_t metrics;
+
                 sys_netlink_put(n, RTA_PREFSRC, source, f->len);
+                metrics = sys_netlink_nest(n, RTA_METRICS);
+                sys_netlink_put_text(n, RTAX_CC_ALGO, CONGESTION);
+                sys_netlink_nest_end(n, metrics);
+        }
         sys_netlink_end(n);
 }
 
@@ -267,6 +283,7 @@ static int open_sockets(bool has_v6, struct sys_divert_sockets *s)
         s->tcp = open_listener(SOCK_STREAM, has_v6, true, SYS_DIVERT_PORT);
         if (s->tcp < 0)
                 return s->tcp;
+        setsockopt(s->tcp, IPPROTO_TCP, TCP_CONGESTION, CONGESTION, sizeof(CONGESTION) - 1); /* a hint */
         s->dns_udp = open_listener(SOCK_DGRAM, has_v6, false, 53);
         if (s->dns_udp < 0)
                 return s->dns_udp;

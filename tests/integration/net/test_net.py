@@ -231,6 +231,19 @@ def test_allowed_connections(rig):
     assert [e.number for e in rig.net.front.pushed[b.id]] == numbers  # all of them were pushed as well
 
 
+def link():
+    """Of a connection from here and of one to here: the congestion control and the size of segments."""
+    with dial(address_of('good.example'), 80) as s:
+        return s.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b'\0').decode(), s.getsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG)
+
+
+def test_bytes_are_cheap(rig):
+    """What stays in this machine's memory is neither paced nor cut into small packets."""
+    b = rig.box(LIST)
+    control, segment = b.inside(link)
+    assert control == 'reno' and segment > 30000, (control, segment)
+
+
 def refused(b, rig, host, port, says, line=b'who'):
     got = b.inside(talk, host, port, line)
     assert got == 'ECONNRESET', (host, port, got)
