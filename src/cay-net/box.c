@@ -229,6 +229,7 @@ static int watch_sockets(struct net_box *b, const int fds[NET_FD_DIALS], struct 
             !is_socket(fds[NET_FD_RAW4], SOCK_RAW, IPPROTO_RAW, 0) ||
             !is_socket(fds[NET_FD_RAW6], SOCK_RAW, IPPROTO_RAW, 0))
                 return cay_fail(err, CAY_INVALID, "sandbox '%s': not the sockets of its network", b->id);
+        net_conn_set_up_listener(fds[NET_FD_TCP]);
         r = cay_watch_add(b->world->loop, &b->tcp, fds[NET_FD_TCP], EPOLLIN, on_tcp);
         if (r == 0)
                 r = cay_watch_add(b->world->loop, &b->dns_udp, fds[NET_FD_DNS_UDP], EPOLLIN, net_stub_on_udp);

@@ -18,13 +18,23 @@
 
 #define TLS_PORT 443
 
-enum step { BEGINNING, ASKED, HELLO, RESOLVING, CONNECTING, RELAYING, ENDED }; /* what it waits for */
+enum step {
+        BEGINNING,
+        ASKED,
+        HELLO,
+        RESOLVING,
+        CONNECTING,
+        HANDING_OVER,
+        RELAYING,
+        ENDED
+}; /* what it waits for */
 
 struct reach { /* what is needed up to RELAYING alone */
         struct net_lookup lookup;
-        unsigned next;     /* address to try */
-        char why[NET_WHY]; /* why the last one was not it */
-        unsigned verdict;  /* likewise */
+        unsigned next;             /* address to try */
+        char why[NET_WHY];         /* why the last one was not it */
+        unsigned verdict;          /* likewise */
+        struct net_edge_wait edge; /* while it is handed over to cay-edge */
         struct net_conn *conn;
 };
 
@@ -133,6 +143,14 @@ static void set_reset(int fd, bool resets)
         setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
 }
 
+void net_conn_set_up_listener(int fd)
+{
+        const int one = 1;
+
+        set_reset(fd, true);
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
 static void close_side(struct cay_watch *w, int *fd, bool resets)
 {
         cay_watch_remove(w);
@@ -168,8 +186,10 @@ static void end(struct net_conn *c, bool resets)
 {
         unlink_conn(c);
         c->step = ENDED;
-        if (c->reach)
+        if (c->reach) {
                 net_lookup_end(&c->reach->lookup);
+                net_edge_wait_end(&c->reach->edge);
+        }
         release_side(c, &c->up);
         release_side(c, &c->down);
         close_side(&c->client, &c->up.pump.from, resets);
@@ -208,6 +228,8 @@ static void on_deadline(struct cay_timer *t)
                 net_conn_end(c, NET_LOG_REFUSED, "no TLS server name came in time");
         else if (c->step == RESOLVING)
                 net_conn_end(c, NET_LOG_FAILED, "the name could not be looked up in time");
+        else if (c->step == HANDING_OVER)
+                net_conn_end(c, NET_LOG_FAILED, "cay-edge takes no more connections now");
         else if (c->reach->next < c->reach->lookup.count) {
                 snprintf(c->reach->why, sizeof(c->reach->why), "no answer in time");
                 c->reach->verdict = NET_LOG_FAILED;
@@ -310,21 +332,6 @@ void net_conn_go_on(struct net_conn *c)
                 relay(c);
 }
 
-/* False: it has been ended. */
-static bool hand_over(struct net_conn *c)
-{
-        char why[NET_WHY];
-
-        if (!c->is_name_checked || !net_edge_has(c->box, c->name, c->port))
-                return true;
-        cay_watch_remove(&c->server);
-        c->has_secrets = true;
-        if (net_edge_hand_over(c->box, c->number, c->name, &c->up.pump.to, why) == 0)
-                return true;
-        net_conn_end(c, NET_LOG_FAILED, why);
-        return false;
-}
-
 /* What was asked of the proxy is there: says so, and passes a plain request on. False: it has been ended. */
 static bool answer_proxy(struct net_conn *c)
 {
@@ -345,12 +352,12 @@ static void begin_relay(struct net_conn *c)
 {
         const int one = 1;
 
-        if (!hand_over(c) || !answer_proxy(c))
+        if (!answer_proxy(c))
                 return;
-        setsockopt(c->up.pump.from, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
         setsockopt(c->up.pump.to, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
         setsockopt(c->up.pump.to, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
-        setsockopt(c->up.pump.from, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
+        if (c->is_name_checked || c->proxy) /* it was raised while a hello or a request was read */
+                setsockopt(c->up.pump.from, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
         set_reset(c->up.pump.to, true);
         cay_timer_clear(&c->deadline);
         free(c->reach);
@@ -362,7 +369,49 @@ static void begin_relay(struct net_conn *c)
         relay(c);
 }
 
+/* Connections with secrets */
+
+static void on_handed_over(struct net_edge_wait *w, int r, const char *why)
+{
+        struct net_conn *c = cay_container_of(w, struct reach, edge)->conn;
+
+        if (r < 0)
+                net_conn_end(c, NET_LOG_FAILED, why);
+        else
+                begin_relay(c);
+}
+
+static void hand_over(struct net_conn *c)
+{
+        struct net_edge_wait *w = &c->reach->edge;
+        char why[NET_WHY];
+        int r;
+
+        cay_watch_remove(&c->server);
+        cay_timer_set(c->box->world->loop, &c->deadline, NET_REACH_MS, on_deadline);
+        c->step = HANDING_OVER;
+        c->has_secrets = true;
+        *w = (struct net_edge_wait){ .box = c->box,
+                                     .name = c->name,
+                                     .number = c->number,
+                                     .fd = &c->up.pump.to,
+                                     .on_done = on_handed_over };
+        r = net_edge_hand_over(w, why);
+        if (r < 0)
+                net_conn_end(c, NET_LOG_FAILED, why);
+        else if (r == 0)
+                begin_relay(c);
+}
+
 /* Connecting */
+
+static void on_reached(struct net_conn *c)
+{
+        if (c->is_name_checked && net_edge_has(c->box, c->name, c->port))
+                hand_over(c);
+        else
+                begin_relay(c);
+}
 
 static void on_connected(struct cay_watch *w, uint32_t events)
 {
@@ -373,7 +422,7 @@ static void on_connected(struct cay_watch *w, uint32_t events)
         if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
                 error = errno;
         if (error == 0) {
-                begin_relay(c);
+                on_reached(c);
                 return;
         }
         snprintf(c->reach->why, sizeof(c->reach->why), "%s", strerror(error));
@@ -381,18 +430,24 @@ static void on_connected(struct cay_watch *w, uint32_t events)
         try_next(c);
 }
 
-/* 0, or a positive errno. */
+/* 0: it goes on; -1: it is connected already, as to servers nearby; or a positive errno. */
 static int start_connect(struct net_conn *c)
 {
         struct sockaddr_storage to;
         socklen_t len = cay_address_to_socket(&c->address, c->port, &to);
-        int fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), r;
+        int fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), r = 0;
 
         if (fd < 0)
                 return errno;
-        if (connect(fd, (struct sockaddr *)&to, len) < 0 && errno != EINPROGRESS)
+        if (connect(fd, (struct sockaddr *)&to, len) < 0)
                 r = errno;
-        else
+        if (r == EINPROGRESS) /* the answer may have come while the call returned: that spares a round */
+                r = connect(fd, (struct sockaddr *)&to, len) < 0 ? errno : 0;
+        if (r == 0) {
+                c->up.pump.to = fd;
+                return -1;
+        }
+        if (r == EALREADY)
                 r = -cay_watch_add(c->box->world->loop, &c->server, fd, EPOLLOUT, on_connected);
         if (r != 0)
                 close(fd);
@@ -430,6 +485,10 @@ static void try_next(struct net_conn *c)
                         continue;
                 }
                 r = start_connect(c);
+                if (r < 0) {
+                        on_reached(c);
+                        return;
+                }
                 if (r == 0) {
                         cay_timer_set(c->box->world->loop, &c->deadline,
                                       reach->next < reach->lookup.count ? NET_TRY_MS : NET_REACH_MS,
@@ -692,7 +751,6 @@ void net_conn_begin_take(struct net_box *b, int fd)
         c->down.pump = c->up.pump;
         c->began_ms = cay_clock_ms();
         reach->conn = c;
-        set_reset(fd, true);
         link_last(c);
         b->conn_count++;
         b->world->connections++;

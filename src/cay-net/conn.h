@@ -23,6 +23,8 @@
 
 /* Takes fd, an accepted connection. */
 void net_conn_begin_take(struct net_box *b, int fd);
+void net_conn_set_up_listener(
+        int fd); /* its connections inherit how they are closed, and that they do not wait to be full */
 /* Ends it with a reset; it is logged with `why`. */
 void net_conn_end(struct net_conn *c, unsigned verdict, const char *why);
 void net_conn_judge_again(struct net_conn *c);     /* the policy has changed */

@@ -18,7 +18,6 @@
 #include "links/net/edge_message.h"
 
 #define TLS_PORT 443
-#define BURST_MS 20
 #define END_MS 2000  /* for cay-edge to end */
 #define INHERITED 64 /* whoever starts us leaves no descriptor at or above it */
 
@@ -31,11 +30,166 @@ struct net_edge {
         struct net_world *world; /* borrowed */
         struct cay_watch link;   /* descriptor owned */
         struct {
-                uint64_t number;      /* 0: free */
-                struct net_box *box;  /* borrowed; NULL: it has ended */
-        } rows[EDGE_CONNECTIONS_MAX]; /* what cay-edge has */
+                uint64_t number;                      /* 0: free */
+                struct net_box *box;                  /* borrowed; NULL: it has ended */
+        } rows[EDGE_CONNECTIONS_MAX];                 /* what cay-edge has, or will be sent */
+        struct net_edge_wait *first_wait, *last_wait; /* in the order in which they came */
         struct edge_order order;
 };
+
+/* Connections */
+
+bool net_edge_has(const struct net_box *b, const char *name, uint16_t port)
+{
+        if (!b->secrets || !name || port != TLS_PORT)
+                return false;
+        for (unsigned i = 0; i < b->secrets->count; i++)
+                if (strcmp(b->secrets->items[i].host, name) == 0)
+                        return true;
+        return false;
+}
+
+static void fill_order(struct edge_order *o, const struct cay_net_secrets *s, uint64_t number,
+                       const char *name)
+{
+        *o = (struct edge_order){ .magic = EDGE_MAGIC, .size = sizeof(*o), .number = number };
+        memcpy(o->ca, s->ca, sizeof(o->ca));
+        cay_str_copy(o->host, sizeof(o->host), name);
+        for (unsigned i = 0; i < s->count && o->count < EDGE_SECRETS_MAX; i++) {
+                const struct cay_net_secret *from = &s->items[i];
+                struct edge_secret *to = &o->secrets[o->count];
+
+                if (strcmp(from->host, name) != 0)
+                        continue;
+                memcpy(to->header, from->header, sizeof(to->header));
+                memcpy(to->placeholder, from->placeholder, sizeof(to->placeholder));
+                memcpy(to->value, from->value, sizeof(to->value));
+                o->count++;
+        }
+}
+
+static int find_row(const struct net_edge *e, uint64_t number)
+{
+        for (int i = 0; i < (int)EDGE_CONNECTIONS_MAX; i++)
+                if (e->rows[i].number == number)
+                        return i;
+        return -1;
+}
+
+static void forget_row(struct net_edge *e, uint64_t number)
+{
+        int row = find_row(e, number);
+
+        if (row < 0)
+                return;
+        if (e->rows[row].box)
+                e->rows[row].box->edge_count--;
+        e->rows[row].number = 0;
+        e->rows[row].box = NULL;
+}
+
+/* 0, -EAGAIN: the link has no room now, or another -errno. */
+static int send_order(struct net_edge *e, struct net_edge_wait *w)
+{
+        int ends[2], fds[EDGE_FD_COUNT];
+        ssize_t n;
+
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
+                return -errno;
+        fill_order(&e->order, w->box->secrets, w->number, w->name);
+        fds[EDGE_FD_BOX] = ends[1];
+        fds[EDGE_FD_SERVER] = *w->fd;
+        n = sys_send_fds(e->link.fd, &e->order, sizeof(e->order), fds, EDGE_FD_COUNT,
+                         MSG_DONTWAIT | MSG_NOSIGNAL);
+        explicit_bzero(&e->order, sizeof(e->order));
+        close(ends[1]);
+        if (n < 0) {
+                close(ends[0]);
+                return (int)n;
+        }
+        close(*w->fd);
+        *w->fd = ends[0];
+        return 0;
+}
+
+static void unqueue(struct net_edge *e, struct net_edge_wait *w)
+{
+        struct net_edge_wait **at = &e->first_wait, *before = NULL;
+
+        while (*at != w) {
+                before = *at;
+                at = &(*at)->next;
+        }
+        *at = w->next;
+        if (e->last_wait == w)
+                e->last_wait = before;
+        w->next = NULL;
+        w->is_queued = false;
+        if (!e->first_wait && e->link.loop) /* else cay-edge has ended */
+                cay_watch_set(&e->link, EPOLLIN);
+}
+
+/* An order is large: the socket holds few of them, and a burst waits here until cay-edge has taken those. */
+static void queue(struct net_edge *e, struct net_edge_wait *w)
+{
+        w->is_queued = true;
+        w->next = NULL;
+        if (e->last_wait)
+                e->last_wait->next = w;
+        else
+                e->first_wait = w;
+        e->last_wait = w;
+        cay_watch_set(&e->link, EPOLLIN | EPOLLOUT);
+}
+
+static void send_queued(struct net_edge *e)
+{
+        while (e->first_wait) {
+                struct net_edge_wait *w = e->first_wait;
+                int r = send_order(e, w);
+
+                if (r == -EAGAIN)
+                        return;
+                unqueue(e, w);
+                if (r < 0)
+                        forget_row(e, w->number);
+                w->on_done(w, r < 0 ? -1 : 0, r < 0 ? strerror(-r) : "");
+        }
+}
+
+int net_edge_hand_over(struct net_edge_wait *w, char why[NET_WHY])
+{
+        struct net_box *b = w->box;
+        struct net_edge *e = b->world->edge;
+        int row = e ? find_row(e, 0) : -1, r;
+
+        if (row < 0 || b->edge_count >= NET_EDGE_BOX_MAX) {
+                snprintf(why, NET_WHY,
+                         e ? "limit: too many connections with secrets at once"
+                           : "secrets are not possible here: cay-edge does not run");
+                return -1;
+        }
+        r = e->first_wait ? -EAGAIN : send_order(e, w); /* nobody overtakes those that wait */
+        if (r < 0 && r != -EAGAIN) {
+                snprintf(why, NET_WHY, "%s", strerror(-r));
+                return -1;
+        }
+        e->rows[row].number = w->number;
+        e->rows[row].box = b;
+        b->edge_count++;
+        if (r == 0)
+                return 0;
+        queue(e, w);
+        return 1;
+}
+
+void net_edge_wait_end(struct net_edge_wait *w)
+{
+        if (!w->is_queued)
+                return;
+        unqueue(w->box->world->edge, w);
+        forget_row(w->box->world->edge, w->number);
+}
 
 /* Ends */
 
@@ -57,21 +211,17 @@ static void note_end(struct net_edge *e, const struct edge_end *end)
 #undef EDGE_END
         };
 
-        for (unsigned i = 0; i < EDGE_CONNECTIONS_MAX; i++) {
-                struct net_box *b = e->rows[i].box;
+        int row = find_row(e, end->number);
+        struct net_box *b = row < 0 ? NULL : e->rows[row].box;
 
-                if (e->rows[i].number != end->number)
-                        continue;
-                e->rows[i].number = 0;
-                e->rows[i].box = NULL;
-                if (!b)
-                        return;
-                b->edge_count--;
-                if (end->how < EDGE_HOW_COUNT && texts[end->how][0])
-                        log_end(b, end->number, texts[end->how]);
+        if (end->number == 0)
                 return;
-        }
+        forget_row(e, end->number);
+        if (b && end->how < EDGE_HOW_COUNT && texts[end->how][0])
+                log_end(b, end->number, texts[end->how]);
 }
+
+/* The link */
 
 static void on_link(struct cay_watch *w, uint32_t events)
 {
@@ -81,8 +231,11 @@ static void on_link(struct cay_watch *w, uint32_t events)
 
         while ((n = recv(w->fd, &end, sizeof(end), MSG_DONTWAIT)) == sizeof(end) && end.magic == EDGE_MAGIC)
                 note_end(e, &end);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+                if (events & EPOLLOUT)
+                        send_queued(e);
                 return;
+        }
         cay_log_error("cay-edge has ended, and cay-net with it");
         cay_watch_remove(w);
         close(w->fd);
@@ -163,97 +316,6 @@ void net_edge_free(struct net_edge *e)
                 close(fd);
         }
         free(e);
-}
-
-/* Connections */
-
-bool net_edge_has(const struct net_box *b, const char *name, uint16_t port)
-{
-        if (!b->secrets || !name || port != TLS_PORT)
-                return false;
-        for (unsigned i = 0; i < b->secrets->count; i++)
-                if (strcmp(b->secrets->items[i].host, name) == 0)
-                        return true;
-        return false;
-}
-
-static void fill_order(struct edge_order *o, const struct cay_net_secrets *s, uint64_t number,
-                       const char *name)
-{
-        *o = (struct edge_order){ .magic = EDGE_MAGIC, .size = sizeof(*o), .number = number };
-        memcpy(o->ca, s->ca, sizeof(o->ca));
-        cay_str_copy(o->host, sizeof(o->host), name);
-        for (unsigned i = 0; i < s->count && o->count < EDGE_SECRETS_MAX; i++) {
-                const struct cay_net_secret *from = &s->items[i];
-                struct edge_secret *to = &o->secrets[o->count];
-
-                if (strcmp(from->host, name) != 0)
-                        continue;
-                memcpy(to->header, from->header, sizeof(to->header));
-                memcpy(to->placeholder, from->placeholder, sizeof(to->placeholder));
-                memcpy(to->value, from->value, sizeof(to->value));
-                o->count++;
-        }
-}
-
-static int find_row(const struct net_edge *e)
-{
-        for (int i = 0; i < (int)EDGE_CONNECTIONS_MAX; i++)
-                if (e->rows[i].number == 0)
-                        return i;
-        return -1;
-}
-
-/*
- * The kernel queues few messages (net.unix.max_dgram_qlen, often 10). cay-edge needs less than a millisecond for each, so a burst waits
- * here for a moment rather than be reset.
- */
-static ssize_t send_order(const struct net_edge *e, const int fds[EDGE_FD_COUNT])
-{
-        struct pollfd room = { .fd = e->link.fd, .events = POLLOUT };
-        ssize_t n;
-
-        n = sys_send_fds(e->link.fd, &e->order, sizeof(e->order), fds, EDGE_FD_COUNT,
-                         MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (n == -EAGAIN && poll(&room, 1, BURST_MS) == 1)
-                n = sys_send_fds(e->link.fd, &e->order, sizeof(e->order), fds, EDGE_FD_COUNT,
-                                 MSG_DONTWAIT | MSG_NOSIGNAL);
-        return n;
-}
-
-int net_edge_hand_over(struct net_box *b, uint64_t number, const char *name, int *fd, char why[NET_WHY])
-{
-        struct net_edge *e = b->world->edge;
-        int row = e ? find_row(e) : -1, ends[2], fds[EDGE_FD_COUNT];
-        ssize_t n;
-
-        if (row < 0 || b->edge_count >= NET_EDGE_BOX_MAX) {
-                snprintf(why, NET_WHY,
-                         e ? "limit: too many connections with secrets at once"
-                           : "secrets are not possible here: cay-edge does not run");
-                return -1;
-        }
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0) {
-                snprintf(why, NET_WHY, "%s", strerror(errno));
-                return -1;
-        }
-        fill_order(&e->order, b->secrets, number, name);
-        fds[EDGE_FD_BOX] = ends[1];
-        fds[EDGE_FD_SERVER] = *fd;
-        n = send_order(e, fds);
-        explicit_bzero(&e->order, sizeof(e->order));
-        close(ends[1]);
-        if (n < 0) {
-                close(ends[0]);
-                snprintf(why, NET_WHY, "cay-edge takes no more connections now");
-                return -1;
-        }
-        close(*fd);
-        *fd = ends[0];
-        e->rows[row].number = number;
-        e->rows[row].box = b;
-        b->edge_count++;
-        return 0;
 }
 
 /* Boxes */

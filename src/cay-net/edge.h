@@ -15,14 +15,31 @@
 
 struct net_edge;
 
+struct net_edge_wait { /* embedded; zeroed */
+        /* Set by who asks; borrowed until it is told, or has ended the wait. */
+        struct net_box *box;
+        const char *name;
+        uint64_t number;
+        int *fd; /* the server's socket; the stream's end once it is handed over */
+        /* Once, from the loop: 0, or -1 and why. */
+        void (*on_done)(struct net_edge_wait *w, int r, const char *why);
+
+        struct net_edge_wait *next; /* private */
+        bool is_queued;
+};
+
 /* First of all, while this process may still start one: program is its path, id what it becomes. Returns the link, or -1. */
 int net_edge_start(const char *program, unsigned id, struct cay_error *err);
 struct net_edge *net_edge_new_take(struct net_world *world, int link); /* NULL: no memory */
 void net_edge_free(struct net_edge *e);                                /* accepts NULL */
 
 bool net_edge_has(const struct net_box *b, const char *name, uint16_t port); /* there is a secret for it */
-/* Hands the server's socket over; *fd becomes the stream's end. 0, or -1: why says what to tell. */
-int net_edge_hand_over(struct net_box *b, uint64_t number, const char *name, int *fd, char why[NET_WHY]);
+/*
+ * Hands the server's socket over. 0: it has been; 1: cay-edge has as many orders as its socket holds, on_done tells when it takes this one;
+ * -1: why says what to tell.
+ */
+int net_edge_hand_over(struct net_edge_wait *w, char why[NET_WHY]);
+void net_edge_wait_end(struct net_edge_wait *w); /* nobody waits any more; fine for one that does not wait */
 /* The box's secrets are these now (taken; may be NULL); connections that were made with the old ones end. */
 void net_edge_change_take(struct net_box *b, struct cay_net_secrets *secrets);
 void net_edge_forget(struct net_box *b); /* it ends */
