@@ -3,6 +3,7 @@
 #include "isolated/leftovers.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/loop.h>
@@ -316,9 +317,19 @@ void cay_leftovers_free(struct cay_leftovers *l)
         free(l);
 }
 
+/* Somebody outside has removed the folder that it was on: the kernel then takes the mount out of every namespace. */
+static bool is_mount_without_folder(const char *line)
+{
+        char where[256];
+
+        return sscanf(line, "mount: %*s %255s", where) == 1 && access(where, F_OK) < 0 && errno == ENOENT;
+}
+
 /* What is ours may have ended meanwhile; that something of the machine's own has vanished is a fault. */
 static bool may_vanish(const char *line)
 {
+        if (is_mount_without_folder(line))
+                return true;
         static const char *const kinds[] = { "process: ", "cgroup: ", "record: ", "temporary: " };
 
         for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -85,6 +86,22 @@ class RunIsolated(unittest.TestCase):
         for line in subprocess.run(["losetup", "-n", "-O", "NAME,BACK-FILE"], capture_output=True, text=True, check=True).stdout.splitlines():
             if "cay-x" in line:  # left on purpose: the one thing that no namespace takes along
                 subprocess.run(["losetup", "-d", line.split()[0]], check=True)
+
+    def test_mounts_of_others(self):
+        """Others may unmount theirs and remove the folder while a test runs; a test may not."""
+        folder = tempfile.mkdtemp(dir="/mnt")
+        subprocess.run(["mount", "-t", "tmpfs", "none", folder], check=True)
+        try:
+            done = isolated(f"umount {folder}")
+            self.assertIn(f"gone: mount: none {folder} tmpfs", done.stdout)
+            self.assertNotEqual(done.returncode, 0)
+            child = begin("echo on; read any")
+            self.assertEqual(child.stdout.readline(), "on\n")
+        finally:
+            subprocess.run(["umount", folder], check=True)
+            os.rmdir(folder)
+        child.communicate("\n", timeout=PATIENCE_S)
+        self.assertEqual(child.returncode, 0)
 
     def test_two_at_once_share_nothing(self):
         script = "touch /tmp/mine /run/mine; sysctl -q kernel.hostname=x; cat /etc/subuid | md5sum; echo $CAY_TEST_FIRST_ID; read line; ls /tmp /run; rm /tmp/mine /run/mine"
