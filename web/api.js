@@ -7,6 +7,7 @@ export class ApiError extends Error {
     this.status = status;
     this.code = error.code || '';
     this.field = error.field || '';
+    this.reason = error.reason || '';
     this.confirm = error.confirm || '';
     this.requestId = error.request_id || '';
   }

@@ -73,7 +73,7 @@ export class Requests {
         await api.ask('POST', `${this.base}/input`, { bytes, signal: this.stop.signal });
         return;
       } catch (e) {
-        const later = (e.status === 409 && /paused/.test(e.message)) || e.status === 429 || e.status === 503;
+        const later = e.reason === 'paused' || e.status === 429 || e.status === 503;
         if (!later || this.stop.signal.aborted) throw e;
         await new Promise((r) => { setTimeout(r, AGAIN_MS); });
       }

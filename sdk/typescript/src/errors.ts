@@ -10,6 +10,7 @@ export interface ErrorFacts {
   requestId?: string | undefined;
   first?: string | undefined;
   confirm?: string | undefined;
+  reason?: string | undefined;
   advice?: string | undefined;
   cause?: unknown;
 }
@@ -29,6 +30,8 @@ export class CayError extends Error {
   readonly first: string | undefined;
   /** Of a template that asks first: the token with which to repeat the request when a person agreed. */
   readonly confirm: string | undefined;
+  /** Why exactly, where the code leaves it open: "paused", "too_many_commands". */
+  readonly reason: string | undefined;
   /** What to do. */
   readonly advice: string;
   /** True if the request was sent before, and no answer came: the first one may have done what was asked. */
@@ -42,6 +45,7 @@ export class CayError extends Error {
     this.requestId = facts.requestId ?? "";
     this.first = facts.first;
     this.confirm = facts.confirm;
+    this.reason = facts.reason;
     this.advice = facts.advice ?? "";
   }
 }
@@ -124,6 +128,7 @@ export function errorOfAnswer(status: number, body: string): CayError {
     requestId: text(member(error, "request_id")),
     first: text(member(error, "first")),
     confirm: text(member(error, "confirm")),
+    reason: text(member(error, "reason")),
   });
 }
 

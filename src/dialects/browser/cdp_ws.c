@@ -95,10 +95,8 @@ static void on_message_out(struct cay_cdp_client *c, const struct cay_cdp_messag
 
 static void on_browser_gone(struct cay_cdp_client *c, const struct cay_error *why)
 {
-        bool was_closed = why->code == CAY_CONFLICT &&
-                          (strstr(why->msg, "was closed") || strstr(why->msg, "was stopped"));
-
-        cay_ws_close(&of_client(c)->ws, was_closed ? CAY_WS_NORMAL : CAY_WS_INTERNAL, why->msg);
+        cay_ws_close(&of_client(c)->ws, why->reason == CAY_REASON_CLOSED ? CAY_WS_NORMAL : CAY_WS_INTERNAL,
+                     why->msg);
 }
 
 /* From the client */

@@ -184,23 +184,23 @@ static const char *advice_for(const struct cay_mcp_call *c, const struct cay_mcp
         case CAY_NOT_FOUND:
                 return advise_missing(c);
         case CAY_INVALID:
-                return is_path && strstr(q->err.msg, "plain file") ? "list_files lists folders." : NULL;
+                return is_path && q->err.reason == CAY_REASON_NOT_A_FILE ? "list_files lists folders." : NULL;
         case CAY_CONFLICT:
                 return is_path   ? "list_files shows what is there."
                        : is_exec ? "exec_poll shows how it ended and what it printed; start another with "
                                    "run_command."
                                  : "Look at the state first, with sandbox_info.";
         case CAY_LIMIT:
-                return strstr(q->err.msg, "commands")
+                return q->err.reason == CAY_REASON_COMMANDS
                                ? "End commands that are no longer needed (exec_signal with KILL)."
-                       : strstr(q->err.msg, "sandboxes")
+                       : q->err.reason == CAY_REASON_SANDBOXES
                                ? "Destroy what is no longer needed (sandbox_destroy), or ask for less."
                                : "Wait until other calls have ended and try again, or ask for less.";
         case CAY_TIMEOUT:
         case CAY_UNAVAILABLE:
                 return "Try again in a moment.";
         case CAY_DENIED:
-                return is_path && !strstr(q->err.msg, "scope")
+                return is_path && q->err.reason != CAY_REASON_SCOPE
                                ? "The sandbox's user may not do that there: work below the workspace or in "
                                  "/tmp."
                                : "This token may not do that; tell the person.";

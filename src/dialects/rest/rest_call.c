@@ -88,6 +88,7 @@ void cay_rest_call_error(struct cay_buf *out, const struct cay_op_call *c, const
                 .message = public_text(c, err),
                 .field = field,
                 .request_id = c->request_id,
+                .reason = cay_reason_word(err->reason),
                 .first = c->first,
                 .confirm = c->confirm,
         };

@@ -77,6 +77,10 @@ int cay_rest_error_put(struct cay_buf *out, const struct cay_rest_error *e)
         cay_json_text(&j, e->field && e->field[0] ? e->field : NULL);
         cay_json_key(&j, "request_id");
         cay_json_text(&j, e->request_id);
+        if (e->reason && e->reason[0]) {
+                cay_json_key(&j, "reason");
+                cay_json_text(&j, e->reason);
+        }
         if (e->first && e->first[0]) {
                 cay_json_key(&j, "first");
                 cay_json_text(&j, e->first);

@@ -387,6 +387,8 @@ static void put_error_schema(struct cay_json *j)
         put_error_member(j, "message", false, "what was wrong, and what to do");
         put_error_member(j, "field", true, "the field of the request that was wrong");
         put_error_member(j, "request_id", false, "id of the request, for the daemon's log");
+        put_error_member(j, "reason", false,
+                         "why exactly, where the code leaves it open: paused, too_many_commands");
         put_error_member(j, "first", false, "id of what the first request with this single-use id made");
         put_error_member(j, "confirm", false, "token to repeat the same request with, if a person agrees");
         cay_json_end_object(j);

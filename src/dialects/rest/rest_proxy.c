@@ -414,7 +414,7 @@ static struct proxy *open_port(const struct cay_op_world *world, struct cay_http
         if (!p)
                 cay_fail(&err, CAY_UNAVAILABLE, "no memory for this request");
         else if (!cay_scope_has(v->caller.scopes, CAY_SCOPE_EXEC))
-                cay_fail(&err, CAY_DENIED, "ports need the scope exec");
+                cay_fail_because(&err, CAY_DENIED, CAY_REASON_SCOPE, "ports need the scope exec");
         else if (port == 0)
                 cay_fail(&err, CAY_INVALID, "port: must be a number from 1 to 65535");
         else if (cay_service_get(world->service, &viewer, sandbox, &view, &err) == 0)

@@ -97,6 +97,7 @@ static void fail(struct request *q, const struct cay_error *err, const char *fie
                 .message = message,
                 .field = rename_field(q, field, err->msg, message, sizeof(message)),
                 .request_id = q->request_id,
+                .reason = cay_reason_word(err->reason),
                 .first = first,
                 .confirm = confirm,
         };

@@ -60,7 +60,7 @@ void cay_browser_explain(const struct cay_browser *b, const struct cay_exec_view
                          "this sandbox has no browser; install one on the machine (apt-get install "
                          "chromium-headless-shell), or use a template with Chromium");
         else if (b->was_stopped)
-                cay_fail(ret, CAY_CONFLICT, "the browser was stopped");
+                cay_fail_because(ret, CAY_CONFLICT, CAY_REASON_CLOSED, "the browser was stopped");
         else if (view->cause == CAY_CAUSE_MEMORY)
                 cay_fail(ret, CAY_LIMIT, "%s: out of memory; give its sandbox more (limits.memory)", when);
         else if (lacks_pids(b, view))
@@ -69,7 +69,7 @@ void cay_browser_explain(const struct cay_browser *b, const struct cay_exec_view
         else if (view->cause == CAY_CAUSE_DISK)
                 cay_fail(ret, CAY_LIMIT, "%s: its sandbox's disk is full; raise limits.disk", when);
         else if (view->cause == CAY_CAUSE_EXITED && view->exit_code == 0)
-                cay_fail(ret, CAY_CONFLICT, "the browser was closed");
+                cay_fail_because(ret, CAY_CONFLICT, CAY_REASON_CLOSED, "the browser was closed");
         else if (view->cause == CAY_CAUSE_SANDBOX_GONE || view->cause == CAY_CAUSE_KILLED)
                 cay_fail(ret, CAY_CONFLICT, "the browser ended: %.120s", view->cause_text);
         else

@@ -15,8 +15,9 @@ int cay_op_check_scope(const struct cay_op *op, const struct cay_caller *caller,
 {
         if (op->flags & CAY_OP_OPEN || cay_scope_has(caller->scopes, op->scope))
                 return 0;
-        return cay_fail(err, CAY_DENIED, "%s needs the scope %s; this caller has %s", op->name,
-                        cay_scope_text(op->scope), cay_scope_text(caller->scopes));
+        return cay_fail_because(err, CAY_DENIED, CAY_REASON_SCOPE,
+                                "%s needs the scope %s; this caller has %s", op->name,
+                                cay_scope_text(op->scope), cay_scope_text(caller->scopes));
 }
 
 struct cay_viewer cay_op_viewer(const struct cay_op_call *c)

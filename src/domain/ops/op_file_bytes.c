@@ -57,7 +57,7 @@ static int find_range(struct cay_op_call *c, const struct cay_box_stat *st, stru
         const struct cay_file_bytes_args *a = c->args;
 
         if (st->type != CAY_FILE_REGULAR)
-                return cay_fail(err, CAY_INVALID, "path: not a plain file");
+                return cay_fail_because(err, CAY_INVALID, CAY_REASON_NOT_A_FILE, "path: not a plain file");
         if (a->offset > st->size || (a->has_offset && a->offset == st->size && st->size > 0))
                 return outside(c, "offset", st->size, err);
         if (a->has_tail && a->tail == 0)

@@ -119,7 +119,8 @@ static int check_running(const struct cay_exec *x, const struct cay_sandbox *sb,
         if (!cay_exec_is_alive(x))
                 return cay_fail(err, CAY_CONFLICT, "exec '%s' has ended", x->id);
         if (cay_sandbox_state(sb) == CAY_STATE_PAUSED)
-                return cay_fail(err, CAY_CONFLICT, "sandbox '%s' is paused; resume it first", sb->id);
+                return cay_fail_because(err, CAY_CONFLICT, CAY_REASON_PAUSED,
+                                        "sandbox '%s' is paused; resume it first", sb->id);
         if (x->phase == CAY_EXEC_PHASE_ADOPTED && !cay_box_channel_is_open(&x->ch))
                 return cay_fail(err, CAY_UNAVAILABLE, "sandbox '%s' does not answer yet; try again", sb->id);
         return 0;

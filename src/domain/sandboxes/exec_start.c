@@ -442,9 +442,10 @@ static int check_new(struct cay_sandbox *sb, const struct cay_exec_new *w, struc
         for (const struct cay_exec *x = sb->execs; x != NULL; x = x->next)
                 running += !cay_exec_is_ended(x);
         if (running >= CAY_SERVICE_EXECS_RUNNING_MAX)
-                return cay_fail(err, CAY_LIMIT,
-                                "%u commands run in sandbox '%s', which is the maximum; wait for one to end",
-                                running, sb->id);
+                return cay_fail_because(
+                        err, CAY_LIMIT, CAY_REASON_COMMANDS,
+                        "%u commands run in sandbox '%s', which is the maximum; wait for one to end", running,
+                        sb->id);
         return 0;
 }
 

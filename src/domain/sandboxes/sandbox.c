@@ -123,7 +123,8 @@ int cay_sandbox_check_usable(const struct cay_sandbox *sb, struct cay_error *err
         case CAY_STATE_BUSY:
                 break;
         case CAY_STATE_PAUSED:
-                return cay_fail(err, CAY_CONFLICT, "sandbox '%s' is paused; resume it first", sb->id);
+                return cay_fail_because(err, CAY_CONFLICT, CAY_REASON_PAUSED,
+                                        "sandbox '%s' is paused; resume it first", sb->id);
         case CAY_STATE_STOPPED:
                 return cay_fail(err, CAY_CONFLICT, "sandbox '%s' is stopped; start it first", sb->id);
         case CAY_STATE_CREATING:

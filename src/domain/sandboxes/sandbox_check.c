@@ -72,14 +72,14 @@ int cay_service_check_room(const struct cay_service *s, const char *owner, struc
         unsigned own, all = count_alive(s, owner, &own);
 
         if (all >= s->env.max_alive)
-                return cay_fail(
-                        err, CAY_LIMIT,
+                return cay_fail_because(
+                        err, CAY_LIMIT, CAY_REASON_SANDBOXES,
                         "%u sandboxes are alive, which is the maximum (max_sandboxes); destroy one first",
                         all);
         if (s->env.max_alive_owner > 0 && own >= s->env.max_alive_owner)
-                return cay_fail(err, CAY_LIMIT,
-                                "%u of your sandboxes are alive, the maximum of an owner; destroy one first",
-                                own);
+                return cay_fail_because(
+                        err, CAY_LIMIT, CAY_REASON_SANDBOXES,
+                        "%u of your sandboxes are alive, the maximum of an owner; destroy one first", own);
         return 0;
 }
 
@@ -103,19 +103,20 @@ static int check_share(const struct cay_service *s, const char *owner, uint64_t 
         for (unsigned i = 0; i < s->count; i++)
                 own += strcmp(s->sorted[i]->owner, owner) == 0;
         if (!cay_fair_has_room(s->env.max_known, s->env.max_known, s->count, own))
-                return cay_fail(err, CAY_LIMIT,
-                                "you have %u sandboxes, also stopped ones, the most that there is room for; "
-                                "destroy one first",
-                                own);
+                return cay_fail_because(
+                        err, CAY_LIMIT, CAY_REASON_SANDBOXES,
+                        "you have %u sandboxes, also stopped ones, the most that there is room for; "
+                        "destroy one first",
+                        own);
         if (most > 0 && (disk > most || disk_bytes > most - disk))
-                return cay_fail(err, CAY_LIMIT,
-                                "your sandboxes, also stopped ones, and snapshots may use %llu MiB of disk, "
-                                "and with this "
-                                "one %llu MiB: an owner may have %llu MiB (max_disk_owner); destroy one, or "
-                                "ask for less disk",
-                                (unsigned long long)(disk >> 20),
-                                (unsigned long long)((disk + disk_bytes) >> 20),
-                                (unsigned long long)(most >> 20));
+                return cay_fail_because(
+                        err, CAY_LIMIT, CAY_REASON_SANDBOXES,
+                        "your sandboxes, also stopped ones, and snapshots may use %llu MiB of disk, "
+                        "and with this "
+                        "one %llu MiB: an owner may have %llu MiB (max_disk_owner); destroy one, or "
+                        "ask for less disk",
+                        (unsigned long long)(disk >> 20), (unsigned long long)((disk + disk_bytes) >> 20),
+                        (unsigned long long)(most >> 20));
         return 0;
 }
 

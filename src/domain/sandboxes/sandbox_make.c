@@ -487,7 +487,8 @@ void cay_service_create(struct cay_service *s, const struct cay_sandbox_new *wha
                 }
         }
         if (err.code == CAY_OK && cay_table_add(s, sb) < 0)
-                cay_fail(&err, CAY_LIMIT, "there are too many sandboxes; destroy some");
+                cay_fail_because(&err, CAY_LIMIT, CAY_REASON_SANDBOXES,
+                                 "there are too many sandboxes; destroy some");
         if (err.code != CAY_OK) {
                 cay_sandbox_free(sb);
                 cay_service_fail_job(s, &c->job, &err);

@@ -15,6 +15,13 @@ static const char *const words[] = {
 };
 _Static_assert(CAY_COUNT(words) == CAY_CODE_COUNT, "one word per code");
 
+static const char *const reasons[] = {
+#define CAY_REASON(name, word, doc) [CAY_REASON_##name] = word,
+#include "foundation/base/error_reasons.def"
+#undef CAY_REASON
+};
+_Static_assert(CAY_COUNT(reasons) == CAY_REASON_COUNT, "one word per reason");
+
 /* The length of what snprintf left in mem (size bytes), cut back to whole characters when it did not fit. */
 static size_t settle(char *mem, size_t size, int wanted)
 {
@@ -49,6 +56,7 @@ static size_t format(char *mem, size_t size, const char *fmt, va_list ap)
 static int set(struct cay_error *err, enum cay_code code, int sys, const char *msg)
 {
         err->code = code;
+        err->reason = CAY_REASON_NONE;
         err->sys = sys;
         memcpy(err->msg, msg, sizeof(err->msg));
         return -1;
@@ -79,6 +87,19 @@ int cay_fail(struct cay_error *err, enum cay_code code, const char *fmt, ...)
         format(msg, sizeof(msg), fmt, ap);
         va_end(ap);
         return set(err, code, 0, msg);
+}
+
+int cay_fail_because(struct cay_error *err, enum cay_code code, enum cay_reason reason, const char *fmt, ...)
+{
+        char msg[sizeof(err->msg)] = { 0 };
+        va_list ap;
+
+        va_start(ap, fmt);
+        format(msg, sizeof(msg), fmt, ap);
+        va_end(ap);
+        set(err, code, 0, msg);
+        err->reason = reason;
+        return -1;
 }
 
 int cay_fail_sys(struct cay_error *err, enum cay_code code, int neg_errno, const char *fmt, ...)
@@ -114,4 +135,9 @@ int cay_wrap(struct cay_error *err, const char *fmt, ...)
 const char *cay_code_word(enum cay_code code)
 {
         return (unsigned)code < CAY_CODE_COUNT ? words[code] : "unknown";
+}
+
+const char *cay_reason_word(enum cay_reason reason)
+{
+        return (unsigned)reason < CAY_REASON_COUNT ? reasons[reason] : "";
 }

@@ -27,6 +27,7 @@ class ApiError(CayError):
         self.request_id: Optional[str] = error.get("request_id")
         self.first: Optional[str] = error.get("first")
         self.confirm: Optional[str] = error.get("confirm")
+        self.reason: Optional[str] = error.get("reason")
         super().__init__(self.message)
 
 

@@ -10,6 +10,8 @@ export interface Error {
     field: string | null;
     /** id of the request, for the daemon's log */
     request_id: string;
+    /** why exactly, where the code leaves it open: paused, too_many_commands */
+    reason?: string;
     /** id of what the first request with this single-use id made */
     first?: string;
     /** token to repeat the same request with, if a person agrees */

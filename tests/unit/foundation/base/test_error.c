@@ -36,6 +36,23 @@ static void test_fail_sys(void **state)
         assert_true(err.sys > 0);
 }
 
+static void test_fail_because(void **state)
+{
+        struct cay_error err = { 0 };
+
+        assert_int_equal(cay_fail_because(&err, CAY_CONFLICT, CAY_REASON_PAUSED, "'%s' is paused", "x"), -1);
+        assert_int_equal(err.code, CAY_CONFLICT);
+        assert_int_equal(err.reason, CAY_REASON_PAUSED);
+        assert_string_equal(err.msg, "'x' is paused");
+        cay_wrap(&err, "start");
+        assert_int_equal(err.reason, CAY_REASON_PAUSED);
+        cay_fail(&err, CAY_CONFLICT, "another");
+        assert_int_equal(err.reason, CAY_REASON_NONE);
+        assert_string_equal(cay_reason_word(CAY_REASON_PAUSED), "paused");
+        assert_string_equal(cay_reason_word(CAY_REASON_NONE), "");
+        assert_string_equal(cay_reason_word((enum cay_reason)999), "");
+}
+
 static void test_wrap_order(void **state)
 {
         struct cay_error err = { 0 };
@@ -115,9 +132,13 @@ static void test_words(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_fail),       cmocka_unit_test(test_fail_sys),
-                cmocka_unit_test(test_wrap_order), cmocka_unit_test(test_own_text_as_argument),
-                cmocka_unit_test(test_cut),        cmocka_unit_test(test_cut_keeps_characters_whole),
+                cmocka_unit_test(test_fail),
+                cmocka_unit_test(test_fail_sys),
+                cmocka_unit_test(test_fail_because),
+                cmocka_unit_test(test_wrap_order),
+                cmocka_unit_test(test_own_text_as_argument),
+                cmocka_unit_test(test_cut),
+                cmocka_unit_test(test_cut_keeps_characters_whole),
                 cmocka_unit_test(test_words),
         };
 

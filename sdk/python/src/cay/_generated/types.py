@@ -13,6 +13,7 @@ class _ErrorErrorAlways(TypedDict):
 
 
 class ErrorError(_ErrorErrorAlways, total=False):
+    reason: str
     first: str
     confirm: str
 
