@@ -18,6 +18,7 @@
 #include "domain/browser/browser.h"
 #include "dialects/sandbox_service/service_api.h"
 #include "dialects/page/ui.h"
+#include "dialects/page/vnc.h"
 #include "cay-front/front_priv.h"
 #include "cay-front/isolate.h"
 #include "foundation/json/json_in.h"
@@ -56,6 +57,12 @@ static unsigned check_published(const struct front *f, const struct cay_http_req
         }
         v->port = at;
         v->is_published = true;
+        if (at.port == CAY_SPEC_DESKTOP_PORT) {
+                char path[CAY_VNC_PATH_MAX];
+
+                cay_vnc_path(req, at.sandbox, path);
+                cay_gate_check_published(f->gate, req, path, v);
+        }
         return 0;
 }
 
@@ -80,13 +87,13 @@ static void on_request(struct cay_http_server *s, struct cay_http_request *req)
                 return;
         }
         status = cay_gate_check(f->gate, req, &visitor, &err);
+        if (status == 0)
+                status = check_published(f, req, &visitor, &err);
         if (!cay_http_request_own(req, visitor.is_known ? visitor.caller.owner : "") && status == 0) {
                 status = 429;
                 cay_fail(&err, CAY_LIMIT,
                          "too many of your connections are busy: close one, or try again in a moment");
         }
-        if (status == 0)
-                status = check_published(f, req, &visitor, &err);
         is_mcp = cay_mcp_find(req, &visitor, &place);
         is_e2b = !is_mcp && cay_e2b_find(f->e2b, req, &visitor);
         if (status != 0 && is_mcp)
@@ -459,6 +466,7 @@ static int open_all(struct front *f, unsigned tcp_count, struct cay_error *err)
                                                { cay_service_rows, cay_service_count },
                                                { cay_cdp_rows, cay_cdp_count },
                                                { cay_ui_rows, cay_ui_count },
+                                               { cay_vnc_rows, cay_vnc_count },
                                                { NULL, 1 } };
 
         if (open_loop(f, err) < 0 || cay_front_ports_new(f->loop, CAY_HAND_KEEPER, &f->ports, err) < 0)

@@ -71,7 +71,7 @@ int cay_front_ports_new(struct cay_loop *loop, int keeper, struct cay_front_port
 
 bool cay_front_ports_is_own(uint16_t inside)
 {
-        return inside == CAY_MCP_PORT || inside == CAY_UI_TTY_PORT;
+        return inside == CAY_MCP_PORT || inside == CAY_UI_TTY_PORT || inside == CAY_SPEC_DESKTOP_PORT;
 }
 
 static int tell_keeper(struct cay_front_ports *p, uint32_t serial, uint32_t port, bool is_drop)

@@ -297,26 +297,50 @@ static void check_port_caller(struct cay_gate *g, const struct cay_http_request 
         v->is_known = let_in_link(g, v, &token, v->port.label);
 }
 
+static void name_payer(struct cay_visitor *v)
+{
+        snprintf(v->pass.payer, sizeof(v->pass.payer), "%s/%s", v->caller.owner, v->caller.id);
+}
+
 /*
  * A WebSocket whose address has a token. It is made for exactly this path, for clients that can set nothing
  * but an address.
  */
-static void check_ws_link(struct cay_gate *g, const struct cay_http_request *req, struct cay_visitor *v)
+static bool take_ws_link(struct cay_gate *g, const struct cay_http_request *req, const char *path,
+                         struct cay_visitor *v)
 {
         char room[CAY_TOKEN_MAX + 64], label[CAY_OWNER_MAX + 1];
         const char *text = NULL;
         struct cay_token token;
 
-        if (v->is_known || v->was_refused || v->port.port || !req->upgrade ||
+        if (!req->upgrade ||
             cay_http_query_get(req->target.query, CAY_GATE_WS_LINK, room, sizeof(room), &text) != 1)
-                return;
+                return false;
         v->was_refused = true;
-        if (!cay_token_ws_label(req->target.path, label) ||
+        if (!cay_token_ws_label(path, label) ||
             check_token(g, CAY_TOKEN_PORT, text, strlen(text), &token) != CAY_TOKEN_OK)
-                return;
+                return false;
         token.caller.credential = CAY_CREDENTIAL_TOKEN; /* it came in the address, not in a cookie */
         v->is_known = let_in_link(g, v, &token, label);
         v->was_refused = !v->is_known;
+        return v->is_known;
+}
+
+static void check_ws_link(struct cay_gate *g, const struct cay_http_request *req, struct cay_visitor *v)
+{
+        if (!v->is_known && !v->was_refused && !v->port.port)
+                take_ws_link(g, req, req->target.path, v);
+}
+
+/* The gate itself does not know whose port it is, and has refused the link for being another path's. */
+void cay_gate_check_published(struct cay_gate *g, const struct cay_http_request *req, const char *path,
+                              struct cay_visitor *v)
+{
+        if (v->is_known || cay_http_request_header_count(req, "Authorization") > 0 ||
+            !take_ws_link(g, req, path, v))
+                return;
+        v->pass.is_stranger = false;
+        name_payer(v);
 }
 
 const char *cay_gate_unknown_text(const struct cay_visitor *v)
@@ -347,11 +371,6 @@ static unsigned check_page(const struct cay_http_request *req, const struct cay_
                 return 403;
         }
         return 0;
-}
-
-static void name_payer(struct cay_visitor *v)
-{
-        snprintf(v->pass.payer, sizeof(v->pass.payer), "%s/%s", v->caller.owner, v->caller.id);
 }
 
 /*

@@ -101,6 +101,12 @@ unsigned cay_gate_check(struct cay_gate *g, struct cay_http_request *req, struct
  */
 bool cay_gate_admit(struct cay_pass *p, const char *text, size_t len, struct cay_caller *ret);
 /*
+ * At a port of the host that stands for a sandbox's: a link in the query that is good for `path` of this sandbox lets its caller in, too.
+ * Changes nothing for visitors that are known.
+ */
+void cay_gate_check_published(struct cay_gate *g, const struct cay_http_request *req, const char *path,
+                              struct cay_visitor *v);
+/*
  * Appends a request's field for the sandbox's server that it is forwarded to. Removes a token that a
  * WebSocket brought, and drops the field if it contains a token or key of ours. Appends nothing if nothing
  * else is left. The caller withholds Authorization and Cookie itself. 0 or -errno.

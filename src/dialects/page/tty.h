@@ -30,4 +30,3 @@ void cay_ui_tty_token(const void *owner, const struct cay_rest_place *place, str
                       const struct cay_visitor *v);
 
 #define CAY_UI_TTY_PORT 17681
-#define CAY_UI_DESKTOP_PORT 16080

@@ -50,17 +50,6 @@ static void go_to_page(const void *owner, const struct cay_rest_place *place, st
         cay_http_response_send(req, 302, NULL, NULL, 0);
 }
 
-static void refuse_desktop(const void *owner, const struct cay_rest_place *place,
-                           struct cay_http_request *req, const struct cay_visitor *v)
-{
-        (void)owner;
-        (void)place;
-        cay_rest_refuse(req, 501,
-                        "port 16080 is reserved for a desktop, which is not served over a port: use the "
-                        "operations computer_*; a terminal is at port 17681",
-                        v->request_id);
-}
-
 #define CAY_UI_FILE(number, route, type, tag, len, packed_len)                                               \
         { .row = route, .is_open = true, .handle = send_file, .owner = &cay_ui_files[number] },
 const struct cay_rest_more cay_ui_rows[] = {
@@ -74,6 +63,5 @@ const struct cay_rest_more cay_ui_rows[] = {
           .row = "",
           .is_open = true,
           .handle = go_to_page }, /* it authenticates the client */
-        { .port = CAY_UI_DESKTOP_PORT, .row = NULL, .handle = refuse_desktop },
 };
 const unsigned cay_ui_count = CAY_COUNT(cay_ui_rows);

@@ -12,6 +12,7 @@ struct seat {
         const void *holder;                  /* compared only; NULL: nobody */
         uint64_t input_ms;                   /* of the holder's last input */
         uint64_t used_ms;
+        bool holds; /* keys or buttons are down */
         bool has_pointer;
         unsigned x, y;
 };
@@ -54,6 +55,19 @@ static struct seat *get(struct cay_seats *s, const char *sandbox, uint64_t now_m
         return seat;
 }
 
+static bool is_others(const struct seat *seat, const void *who, uint64_t now_ms)
+{
+        return seat->holder && seat->holder != who &&
+               now_ms < seat->input_ms + (seat->holds ? CAY_SEAT_HELD_MS : CAY_SEAT_IDLE_MS);
+}
+
+bool cay_seat_is_taken(const struct cay_seats *s, const char *sandbox, const void *who, uint64_t now_ms)
+{
+        const struct seat *seat = find(s, sandbox);
+
+        return seat && is_others(seat, who, now_ms);
+}
+
 bool cay_seat_take(struct cay_seats *s, const char *sandbox, const void *who, uint64_t now_ms)
 {
         struct seat *seat;
@@ -61,11 +75,21 @@ bool cay_seat_take(struct cay_seats *s, const char *sandbox, const void *who, ui
         if (!s)
                 return true;
         seat = get(s, sandbox, now_ms);
-        if (seat->holder && seat->holder != who && now_ms < seat->input_ms + CAY_SEAT_IDLE_MS)
+        if (is_others(seat, who, now_ms))
                 return false;
+        if (seat->holder != who)
+                seat->holds = false;
         seat->holder = who;
         seat->input_ms = now_ms;
         return true;
+}
+
+void cay_seat_hold(struct cay_seats *s, const char *sandbox, const void *who, bool holds)
+{
+        struct seat *seat = find(s, sandbox);
+
+        if (seat && seat->holder == who)
+                seat->holds = holds;
 }
 
 void cay_seat_leave(struct cay_seats *s, const char *sandbox, const void *who)

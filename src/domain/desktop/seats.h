@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who may move the pointer and press keys on which desktop: one at a time. Whoever sends input first has the seat, and keeps it until it
- * leaves or has sent nothing for CAY_SEAT_IDLE_MS. The input of others is not passed on meanwhile. Beside that the last position of the
- * pointer is remembered, since RFB has no question for it.
+ * leaves or has sent nothing for CAY_SEAT_IDLE_MS; while it holds a key or a button down, for CAY_SEAT_HELD_MS. The input of others is
+ * not passed on meanwhile. Beside that the last position of the pointer is remembered, since RFB has no question for it.
  *
  * The table is of fixed size. When it is full, the desktop that was unused for longest is forgotten.
  */
@@ -13,6 +13,7 @@
 
 #define CAY_SEATS_MAX 256u
 #define CAY_SEAT_IDLE_MS 3000u
+#define CAY_SEAT_HELD_MS 60000u
 #define CAY_SEAT_NAME_MAX 63u
 
 struct cay_seats;
@@ -22,6 +23,10 @@ void cay_seats_free(struct cay_seats *s); /* NULL is fine */
 
 /* Whether `who` (any address of its own) may send input now; then it has the seat. s NULL: everybody may. */
 bool cay_seat_take(struct cay_seats *s, const char *sandbox, const void *who, uint64_t now_ms);
+/* Whether its holder has keys or buttons down. Others are ignored. */
+void cay_seat_hold(struct cay_seats *s, const char *sandbox, const void *who, bool holds);
+/* Whether somebody other than `who` has the seat. */
+bool cay_seat_is_taken(const struct cay_seats *s, const char *sandbox, const void *who, uint64_t now_ms);
 void cay_seat_leave(struct cay_seats *s, const char *sandbox, const void *who);
 
 void cay_seat_point(struct cay_seats *s, const char *sandbox, unsigned x, unsigned y, uint64_t now_ms);

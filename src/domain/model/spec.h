@@ -25,7 +25,7 @@ enum cay_workspace_mode {
 
 #define CAY_SPEC_BELOW_MAX 1023
 #define CAY_SPEC_PORTS_MAX 16u
-#define CAY_SPEC_DESKTOP_PORT 16080 /* noVNC, where an image has it */
+#define CAY_SPEC_DESKTOP_PORT 16080 /* noVNC's WebSocket */
 #define CAY_SPEC_VOLUMES_MAX 8u
 #define CAY_SPEC_TARGET_MAX 127
 #define CAY_SPEC_PORT_WISH_MIN 1024u

@@ -93,11 +93,6 @@ static int check_ports(const struct cay_sandbox *sb, struct cay_error *err)
 
         if (first == 0 || sb->network != CAY_NETWORK_NONE)
                 return 0;
-        if (first == CAY_SPEC_DESKTOP_PORT)
-                return cay_fail(err, CAY_UNSUPPORTED,
-                                "ports: %u is reserved for a desktop, which is not served over a port; leave "
-                                "it out (18765 is the MCP port, 17681 the terminal)",
-                                first);
         return cay_fail(err, CAY_INVALID,
                         "ports: %u needs the network 'bridge', and this sandbox has 'none': leave it out, "
                         "and reach it by way of the daemon (/api/sandboxes/{id}/ports/%u/)",

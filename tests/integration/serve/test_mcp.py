@@ -293,7 +293,7 @@ def test_ports(d):
         for rest in ("/", "/vnc.html"):
             p, h = at(16080, rest)
             a = d.ask("GET", p, headers=h)
-            assert a.status == 501 and "reserved for a desktop" in a.json["error"]["message"], a
+            assert a.status == 302 and a.headers["Location"].endswith(f"/#/sandbox/{box}?pane=desktop"), a
         p, h = at(17681, "/nothing")
         assert d.ask("GET", p, headers=h).status == 502
     d.must(200, "DELETE", f"/api/sandboxes/{box}")

@@ -53,6 +53,7 @@ export const OPERATIONS = {
   desktop_start: { method: "POST", path: "/api/sandboxes/{id}/desktop", query: [], body: "json", answer: "json", once: false },
   desktop_get: { method: "GET", path: "/api/sandboxes/{id}/desktop", query: [], body: null, answer: "json", once: false },
   desktop_stop: { method: "DELETE", path: "/api/sandboxes/{id}/desktop", query: [], body: null, answer: "json", once: false },
+  desktop_link: { method: "POST", path: "/api/sandboxes/{id}/desktop/links", query: [], body: "json", answer: "json", once: false },
   computer_screenshot: { method: "POST", path: "/api/sandboxes/{id}/computer/screenshot", query: [], body: "json", answer: "bytes", once: false },
   computer_screen: { method: "GET", path: "/api/sandboxes/{id}/computer", query: ["scale"], body: null, answer: "json", once: false },
   computer_move: { method: "POST", path: "/api/sandboxes/{id}/computer/move", query: [], body: "json", answer: "json", once: false },
@@ -176,6 +177,7 @@ export interface Operations {
   desktop_start: { args: t.DesktopStartArgs; result: t.Desktop };
   desktop_get: { args: t.DesktopGetArgs; result: t.Desktop };
   desktop_stop: { args: t.DesktopStopArgs; result: t.Desktop };
+  desktop_link: { args: t.DesktopLinkArgs; result: t.DesktopLinkResult };
   computer_screenshot: { args: t.ComputerScreenshotArgs; result: Answer };
   computer_screen: { args: t.ComputerScreenArgs; result: t.ComputerPosition };
   computer_move: { args: t.ComputerMoveArgs; result: t.ComputerPosition };
@@ -549,6 +551,15 @@ export class Calls {
   /** Ends the desktop of a sandbox and its windows. DELETE /api/sandboxes/{id}/desktop, scope exec */
   desktopStop(args: t.DesktopStopArgs, options?: CallOptions): Promise<t.Desktop> {
     return this.caller.call("desktop_stop", args, undefined, options);
+  }
+
+  /**
+   * Makes an address of the desktop's WebSocket for noVNC: it needs no other credential, expires, and is good
+   * for this desktop alone. port_url is the same at the host's port, for sandboxes with 16080 in ports. POST
+   * /api/sandboxes/{id}/desktop/links, scope exec
+   */
+  desktopLink(args: t.DesktopLinkArgs, options?: CallOptions): Promise<t.DesktopLinkResult> {
+    return this.caller.call("desktop_link", args, undefined, options);
   }
 
   /**

@@ -992,7 +992,7 @@ export interface SandboxCreateArgs {
   init?: string | null;
   /**
    * TCP ports to publish on the engine's loopback: PORT, or HOST:PORT with the one that is wished for (bridge;
-   * 18765 and 17681, its MCP and its terminal, on every engine)
+   * 18765, 17681 and 16080, its MCP, terminal and desktop, on every engine)
    */
   ports?: Array<string | number> | null;
   /** volumes of the owner, which stay when sandboxes are destroyed: NAME:/PATH[:ro] */
@@ -1593,7 +1593,7 @@ export interface CodeRunArgs {
   init?: string | null;
   /**
    * TCP ports to publish on the engine's loopback: PORT, or HOST:PORT with the one that is wished for (bridge;
-   * 18765 and 17681, its MCP and its terminal, on every engine)
+   * 18765, 17681 and 16080, its MCP, terminal and desktop, on every engine)
    */
   ports?: Array<string | number> | null;
   /** volumes of the owner, which stay when sandboxes are destroyed: NAME:/PATH[:ro] */
@@ -1861,6 +1861,23 @@ export interface DesktopGetArgs {
 export interface DesktopStopArgs {
   /** the sandbox */
   id: string;
+}
+
+/** Arguments of desktop_link. */
+export interface DesktopLinkArgs {
+  /** the sandbox */
+  id: string;
+  /** only to look at: no pointer, no keys, no clipboard */
+  view_only?: boolean | null;
+  /** how long viewers may connect with it; default ten minutes, at most a day */
+  expires_in?: number | string | null;
+}
+
+/** Answer of desktop_link. */
+export interface DesktopLinkResult {
+  url: string;
+  port_url: string | null;
+  expires_at: string | null;
 }
 
 /** Arguments of computer_screenshot. */

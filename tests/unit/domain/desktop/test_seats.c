@@ -31,6 +31,28 @@ static void one_at_a_time(void **state)
         cay_seats_free(s);
 }
 
+static void a_pressed_key_keeps_it(void **state)
+{
+        struct cay_seats *s = cay_seats_new();
+        int a, b;
+
+        (void)state;
+        assert_true(cay_seat_take(s, "box", &a, 1000));
+        cay_seat_hold(s, "box", &b, true); /* it has none */
+        assert_false(cay_seat_is_taken(s, "box", &b, 1000 + CAY_SEAT_IDLE_MS));
+        cay_seat_hold(s, "box", &a, true);
+        assert_true(cay_seat_is_taken(s, "box", &b, 1000 + CAY_SEAT_IDLE_MS));
+        assert_false(cay_seat_is_taken(s, "box", &a, 1000));
+        assert_false(cay_seat_take(s, "box", &b, 1000 + CAY_SEAT_HELD_MS - 1));
+        cay_seat_hold(s, "box", &a, false);
+        assert_true(cay_seat_take(s, "box", &b, 1000 + CAY_SEAT_HELD_MS - 1));
+        /* Not for ever, and the next one holds nothing yet. */
+        cay_seat_hold(s, "box", &b, true);
+        assert_true(cay_seat_take(s, "box", &a, 200000));
+        assert_true(cay_seat_take(s, "box", &b, 200000 + CAY_SEAT_IDLE_MS));
+        cay_seats_free(s);
+}
+
 static void the_oldest_is_forgotten(void **state)
 {
         struct cay_seats *s = cay_seats_new();
@@ -57,6 +79,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(one_at_a_time),
+                cmocka_unit_test(a_pressed_key_keeps_it),
                 cmocka_unit_test(the_oldest_is_forgotten),
         };
 

@@ -62,6 +62,7 @@ OPS: Dict[str, Op] = {
     "desktop_start": Op("desktop_start", "POST", "/api/sandboxes/{id}/desktop", ('id',), (), ('width', 'height'), False, "exec"),
     "desktop_get": Op("desktop_get", "GET", "/api/sandboxes/{id}/desktop", ('id',), (), (), False, "read"),
     "desktop_stop": Op("desktop_stop", "DELETE", "/api/sandboxes/{id}/desktop", ('id',), (), (), False, "exec"),
+    "desktop_link": Op("desktop_link", "POST", "/api/sandboxes/{id}/desktop/links", ('id',), (), ('view_only', 'expires_in'), False, "exec"),
     "computer_screenshot": Op("computer_screenshot", "POST", "/api/sandboxes/{id}/computer/screenshot", ('id',), (), ('scale', 'still', 'timeout'), False, "exec"),
     "computer_screen": Op("computer_screen", "GET", "/api/sandboxes/{id}/computer", ('id',), ('scale',), (), False, "read"),
     "computer_move": Op("computer_move", "POST", "/api/sandboxes/{id}/computer/move", ('id',), (), ('x', 'y', 'scale'), False, "exec"),

@@ -1243,6 +1243,12 @@ class ContextRemoveResult(TypedDict):
     removed: bool
 
 
+class DesktopLinkResult(TypedDict):
+    url: str
+    port_url: Optional[str]
+    expires_at: Optional[str]
+
+
 class ComputerWaitResult(TypedDict):
     still: bool
     waited_ms: int

@@ -26,6 +26,7 @@ from .._generated.types import (
     ContextRun,
     CreatedSandbox,
     Desktop,
+    DesktopLinkResult,
     EngineListResult,
     EventListResult,
     Exec,
@@ -166,8 +167,8 @@ class Ops:
         private_name: its name in the private network; default: its name
         secrets: names of your secrets that its requests may use; inside, each is a variable with a placeholder
         init: cay, or none: copy nothing into it and run one command (docker; default: the template's, else cay)
-        ports: TCP ports to publish on the engine's loopback: PORT, or HOST:PORT with the one that is wished for (bridge; 18765
-            and 17681, its MCP and its terminal, on every engine)
+        ports: TCP ports to publish on the engine's loopback: PORT, or HOST:PORT with the one that is wished for (bridge; 18765,
+            17681 and 16080, its MCP, terminal and desktop, on every engine)
         volumes: volumes of the owner, which stay when sandboxes are destroyed: NAME:/PATH[:ro]
         workspace: host folder to map as the workspace
         read_only: make the root read-only; /workspace, /tmp and /dev/shm stay writable
@@ -669,8 +670,8 @@ class Ops:
         private_name: its name in the private network; default: its name
         secrets: names of your secrets that its requests may use; inside, each is a variable with a placeholder
         init: cay, or none: copy nothing into it and run one command (docker; default: the template's, else cay)
-        ports: TCP ports to publish on the engine's loopback: PORT, or HOST:PORT with the one that is wished for (bridge; 18765
-            and 17681, its MCP and its terminal, on every engine)
+        ports: TCP ports to publish on the engine's loopback: PORT, or HOST:PORT with the one that is wished for (bridge; 18765,
+            17681 and 16080, its MCP, terminal and desktop, on every engine)
         volumes: volumes of the owner, which stay when sandboxes are destroyed: NAME:/PATH[:ro]
         workspace: host folder to map as the workspace
         read_only: make the root read-only; /workspace, /tmp and /dev/shm stay writable
@@ -965,6 +966,21 @@ class Ops:
         id: the sandbox
         """
         return cast(Desktop, self._call("desktop_stop", {"id": id}))
+
+    def desktop_link(
+        self,
+        *,
+        id: str,
+        view_only: Optional[bool] = None,
+        expires_in: Union[int, float, str, None] = None,
+    ) -> DesktopLinkResult:
+        """Makes an address of the desktop's WebSocket for noVNC: it needs no other credential, expires, and is good for this desktop alone. port_url is the same at the host's port, for sandboxes with 16080 in ports
+
+        id: the sandbox
+        view_only: only to look at: no pointer, no keys, no clipboard
+        expires_in: how long viewers may connect with it; default ten minutes, at most a day
+        """
+        return cast(DesktopLinkResult, self._call("desktop_link", {"id": id, "view_only": view_only, "expires_in": expires_in}))
 
     def computer_screen(self, *, id: str, scale: Optional[Union[int, float, str]] = None) -> ComputerPosition:
         """Returns the size of a sandbox's desktop and where the pointer is, which is null until somebody has moved it
