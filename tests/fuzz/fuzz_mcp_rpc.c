@@ -39,6 +39,22 @@ static void check_answer(const char *id, const char *text)
         cay_rpc_done(&again);
 }
 
+/* The id of a message that passes is the same however it is cut. */
+static void check_passing(const char *text, size_t size)
+{
+        char whole[CAY_RPC_ID_MAX + 1], cut[CAY_RPC_ID_MAX + 1];
+        struct cay_rpc_scan s = { 0 };
+
+        cay_rpc_guess_id(text, size, whole);
+        check_id(whole);
+        for (size_t at = 0, n; at < size; at += n) {
+                n = 1 + at % 7 < size - at ? 1 + at % 7 : size - at;
+                cay_rpc_scan(&s, text + at, n);
+        }
+        cay_rpc_scan_id(&s, cut);
+        HOLDS(strcmp(whole, cut) == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
         struct cay_rpc_fault fault;
@@ -48,6 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         memcpy(id, data, size < sizeof(id) - 1 ? size : sizeof(id) - 1);
         cay_mcp_event_id_read(id, &stream, &seq);
+        check_passing((const char *)data, size);
         if (cay_rpc_read(&m, (const char *)data, size, MAX, &fault) < 0) {
                 HOLDS(fault.code <= -32600 && fault.code >= -32700 && fault.text[0]);
                 check_id(fault.id);

@@ -44,8 +44,10 @@ struct cay_mcp_channel {
         bool has_more;
         bool is_ws, is_closed, is_over;
         bool is_let_go; /* its credential has expired: nothing is sent any more, and it ends with its calls */
-        bool skips;     /* the rest of a line that is too long */
-        bool drains;    /* the client sends no more */
+        bool skips; /* the rest of a line that cannot be kept; its fault is answered with its id at its end */
+        struct cay_rpc_fault skipped;
+        struct cay_rpc_scan scan;
+        bool drains; /* the client sends no more */
         struct cay_deferred release;
 };
 
@@ -303,9 +305,7 @@ static void take_lines(struct cay_mcp_channel *ch)
                 if (!newline || i == SLICE_LINES)
                         break;
                 len = (size_t)(newline - cay_buf_data(&ch->in));
-                if (ch->skips)
-                        ch->skips = false;
-                else if (!is_blank(cay_buf_data(&ch->in), len))
+                if (!is_blank(cay_buf_data(&ch->in), len))
                         take(ch, cay_buf_data(&ch->in), len);
                 cay_buf_drop(&ch->in, len + 1);
         }
@@ -333,30 +333,69 @@ static void on_more(struct cay_deferred *d)
         part_if_drained(ch);
 }
 
+/* The line's end was reached, or will not come. */
+static void end_skipped(struct cay_mcp_channel *ch)
+{
+        ch->skips = false;
+        cay_rpc_scan_id(&ch->scan, ch->skipped.id);
+        send_fault(ch, &ch->skipped);
+}
+
+/* Whole lines that wait for the next round stay. */
+static void begin_skipping(struct cay_mcp_channel *ch, int why)
+{
+        const char *begin = cay_buf_data(&ch->in), *newline = memrchr(begin, '\n', ch->in.len);
+        size_t whole = newline ? (size_t)(newline - begin) + 1 : 0;
+
+        ch->skips = true;
+        ch->skipped =
+                (struct cay_rpc_fault){ .code = why == -ENOSPC ? CAY_RPC_NO_REQUEST : CAY_RPC_INTERNAL };
+        snprintf(ch->skipped.text, sizeof(ch->skipped.text), "%s",
+                 why == -ENOSPC ? "the line is too long: 12 MiB is the most"
+                                : "no memory is left for a line of this size: try again in a moment");
+        ch->scan = (struct cay_rpc_scan){ 0 };
+        cay_rpc_scan(&ch->scan, begin + whole, ch->in.len - whole);
+        if (whole > 0)
+                ch->in.len = whole;
+        else
+                cay_buf_done(&ch->in);
+}
+
+/* Returns how many bytes belong to the line that is skipped. */
+static size_t skip(struct cay_mcp_channel *ch, const char *bytes, size_t len)
+{
+        const char *newline = memchr(bytes, '\n', len);
+        size_t n = newline ? (size_t)(newline - bytes) + 1 : len;
+
+        cay_rpc_scan(&ch->scan, bytes, n);
+        if (newline)
+                end_skipped(ch);
+        return n;
+}
+
 static void on_data(struct cay_duplex_user *u, const void *bytes, size_t len)
 {
-        static const struct cay_rpc_fault long_line = { .code = CAY_RPC_NO_REQUEST,
-                                                        .text = "the line is too long: 12 MiB is the most" };
-        static const struct cay_rpc_fault full = {
-                .code = CAY_RPC_INTERNAL,
-                .text = "no memory is left for a line of this size: try again in a moment"
-        };
         struct cay_mcp_channel *ch = of_user(u);
-        int r;
+        const char *at = bytes;
+        size_t left = len;
 
+        while (left > 0 && !ch->is_over) {
+                size_t n = left;
+                int r = 0;
+
+                if (ch->skips)
+                        n = skip(ch, at, left);
+                else
+                        r = cay_buf_put(&ch->in, at, left);
+                if (r < 0) {
+                        begin_skipping(ch, r);
+                        continue;
+                }
+                at += n;
+                left -= n;
+        }
         if (ch->is_over)
                 return;
-        r = cay_buf_put(&ch->in, bytes, len);
-        if (r < 0) {
-                struct cay_rpc_fault fault = r == -ENOSPC ? long_line : full;
-
-                cay_rpc_guess_id(cay_buf_data(&ch->in), ch->in.len, fault.id);
-                cay_buf_done(&ch->in);
-                if (!ch->skips)
-                        send_fault(ch, &fault);
-                ch->skips = true;
-                cay_buf_put(&ch->in, bytes, len);
-        }
         ch->unpaid += len;
         if (!ch->has_more)
                 take_lines(ch);
@@ -385,6 +424,10 @@ static void on_eof(struct cay_duplex_user *u)
         if (ch->is_over)
                 return;
         ch->drains = true;
+        if (ch->skips)
+                end_skipped(ch);
+        if (ch->is_over)
+                return;
         cay_timer_set(ch->client.mcp->world->loop, &ch->last, LAST_MS, on_last);
         part_if_drained(ch);
 }

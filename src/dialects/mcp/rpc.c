@@ -128,52 +128,86 @@ int cay_rpc_read(struct cay_rpc *m, const char *bytes, size_t len, size_t max, s
         return 0;
 }
 
-/* Behind a text that begins at `at`; NULL: it does not end. */
-static const char *skip_text(const char *at, const char *end)
+static void scan_value(struct cay_rpc_scan *s, char c)
 {
-        for (at++; at < end && *at != '"'; at++)
-                at += *at == '\\';
-        return at < end ? at + 1 : NULL;
+        bool is_text = s->len > 0 && s->id[0] == '"', is_blank = strchr(" \t\r\n", c) && c != '\0';
+
+        if (s->len == 0 && is_blank)
+                return;
+        if (!is_text && !(c >= '0' && c <= '9') && c != '-' && !(c == '"' && s->len == 0)) {
+                s->at = CAY_RPC_SCAN_OVER;
+                s->is_found = s->len > 0 && (is_blank || c == ',' || c == '}') && is_id(s->id, s->len);
+                return;
+        }
+        if (s->len == CAY_RPC_ID_MAX) {
+                s->at = CAY_RPC_SCAN_OVER;
+                return;
+        }
+        s->id[s->len++] = c;
+        s->id[s->len] = '\0';
+        if (is_text && c == '"' && !s->is_escaped) {
+                s->at = CAY_RPC_SCAN_OVER;
+                s->is_found = is_id(s->id, s->len);
+        }
+        s->is_escaped = is_text && c == '\\' && !s->is_escaped;
 }
 
-static const char *skip_blanks(const char *at, const char *end)
+static void scan_text(struct cay_rpc_scan *s, char c)
 {
-        while (at < end && strchr(" \t\r\n", *at) && *at)
-                at++;
-        return at;
+        static const char name[] = { 'i', 'd' };
+
+        if (s->is_escaped || c != '"') {
+                s->is_escaped = !s->is_escaped && c == '\\';
+                s->is_name = s->is_name && s->len < sizeof(name) && c == name[s->len];
+                s->len += s->len <= sizeof(name);
+                return;
+        }
+        s->at = s->is_name && s->len == sizeof(name) && s->depth == 1 ? CAY_RPC_SCAN_NAMED
+                                                                      : CAY_RPC_SCAN_OUTSIDE;
+        s->len = 0;
 }
 
 /* Members of the outermost object alone count: what is inside others is skipped by its brackets. */
+static void scan_outside(struct cay_rpc_scan *s, char c)
+{
+        if (c == '"') {
+                s->at = CAY_RPC_SCAN_TEXT;
+                s->is_name = true;
+                s->len = 0;
+        }
+        s->depth += c == '{' || c == '[';
+        s->depth -= s->depth > 0 && (c == '}' || c == ']');
+}
+
+void cay_rpc_scan(struct cay_rpc_scan *s, const char *bytes, size_t len)
+{
+        for (size_t i = 0; i < len && s->at != CAY_RPC_SCAN_OVER; i++) {
+                char c = bytes[i];
+
+                if (s->at == CAY_RPC_SCAN_NAMED && c != ':' && !(strchr(" \t\r\n", c) && c != '\0'))
+                        s->at = CAY_RPC_SCAN_OUTSIDE; /* it was a value */
+                if (s->at == CAY_RPC_SCAN_OUTSIDE)
+                        scan_outside(s, c);
+                else if (s->at == CAY_RPC_SCAN_TEXT)
+                        scan_text(s, c);
+                else if (s->at == CAY_RPC_SCAN_VALUE)
+                        scan_value(s, c);
+                else if (c == ':')
+                        s->at = CAY_RPC_SCAN_VALUE;
+        }
+}
+
+void cay_rpc_scan_id(const struct cay_rpc_scan *s, char ret[CAY_RPC_ID_MAX + 1])
+{
+        snprintf(ret, CAY_RPC_ID_MAX + 1, "%s", s->is_found ? s->id : "null");
+}
+
 void cay_rpc_guess_id(const char *bytes, size_t len, char ret[CAY_RPC_ID_MAX + 1])
 {
-        const char *at = bytes, *end = bytes + len;
-        unsigned depth = 0;
+        struct cay_rpc_scan s = { 0 };
 
-        snprintf(ret, CAY_RPC_ID_MAX + 1, "null");
-        while (at && at < end) {
-                const char *from = at, *value;
-
-                if (*at != '"') {
-                        depth += *at == '{' || *at == '[';
-                        depth -= depth > 0 && (*at == '}' || *at == ']');
-                        at++;
-                        continue;
-                }
-                at = skip_text(at, end);
-                if (!at || depth != 1 || at - from != 4 || memcmp(from, "\"id\"", 4) != 0)
-                        continue;
-                value = skip_blanks(at, end);
-                if (value >= end || *value != ':')
-                        continue;
-                value = skip_blanks(value + 1, end);
-                at = value < end && *value == '"' ? skip_text(value, end) : value;
-                while (at && at < end && *value != '"' && ((*at >= '0' && *at <= '9') || *at == '-'))
-                        at++;
-                if (at && at < end && at > value && (size_t)(at - value) <= CAY_RPC_ID_MAX &&
-                    is_id(value, (size_t)(at - value)))
-                        snprintf(ret, CAY_RPC_ID_MAX + 1, "%.*s", (int)(at - value), value);
-                return;
-        }
+        cay_rpc_scan(&s, bytes, len);
+        cay_rpc_scan_id(&s, ret);
 }
 
 void cay_rpc_done(struct cay_rpc *m)

@@ -49,9 +49,25 @@ struct cay_rpc_fault {
 /* 0 with a message to be done with, or -1 with the fault to answer. max: bytes of a message. */
 int cay_rpc_read(struct cay_rpc *m, const char *bytes, size_t len, size_t max, struct cay_rpc_fault *fault);
 /*
- * The id of a message that is too long to be read whole, from its first bytes, as JSON; "null": it is not
- * among them.
+ * Looks for the id of a message that is too long to be kept, while its bytes pass; begins zeroed. Clients may
+ * write the id behind the parameters (the JavaScript SDK does).
  */
+enum cay_rpc_scan_at {
+        CAY_RPC_SCAN_OUTSIDE,
+        CAY_RPC_SCAN_TEXT,
+        CAY_RPC_SCAN_NAMED, /* behind "id" */
+        CAY_RPC_SCAN_VALUE,
+        CAY_RPC_SCAN_OVER, /* nothing more is looked at */
+};
+struct cay_rpc_scan {
+        enum cay_rpc_scan_at at;
+        size_t depth, len; /* len: of the name, or of the id */
+        bool is_name, is_escaped, is_found;
+        char id[CAY_RPC_ID_MAX + 1]; /* as JSON */
+};
+void cay_rpc_scan(struct cay_rpc_scan *s, const char *bytes, size_t len);
+void cay_rpc_scan_id(const struct cay_rpc_scan *s, char ret[CAY_RPC_ID_MAX + 1]); /* "null": none was found */
+/* The same for bytes that are there at once. */
 void cay_rpc_guess_id(const char *bytes, size_t len, char ret[CAY_RPC_ID_MAX + 1]);
 void cay_rpc_done(struct cay_rpc *m); /* fine when zeroed */
 bool cay_rpc_is_modern(const struct cay_rpc *m);

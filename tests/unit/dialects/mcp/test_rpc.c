@@ -102,6 +102,58 @@ static void faults(void **state)
         }
 }
 
+/* Of a message that passes in pieces, wherever they are cut. */
+static void passing_ids(void **state)
+{
+        static const struct {
+                const char *text, *id;
+        } rows[] = {
+                { "{\"id\":7,\"x\":", "7" },
+                { "{ \"id\" :\t\"a\\\"b\" ,", "\"a\\\"b\"" },
+                { "{\"method\":\"id\",\"params\":{\"id\":1,\"y\":[\"\\\"id\",{\"id\":2}]},\"jsonrpc\":\"2."
+                  "0\",\"id\":-3}",
+                  "-3" },
+                { "{\"idd\":1,\"i\":2,\"\\u0069d\":3,\"id\":4}", "4" },
+                { "{\"id\":7", "null" },
+                { "{\"id\":1.5}", "null" },
+                { "{\"id\":null,\"id\":3}", "null" },
+                { "{\"id\":\"\\x\"}", "null" },
+                { "[{\"id\":7}]", "null" },
+                { "\"id\":7,", "null" },
+                { "", "null" },
+        };
+
+        (void)state;
+        for (size_t i = 0; i < CAY_COUNT(rows); i++) {
+                size_t len = strlen(rows[i].text);
+                char id[CAY_RPC_ID_MAX + 1];
+
+                for (size_t cut = 0; cut <= len; cut++) {
+                        struct cay_rpc_scan s = { 0 };
+
+                        cay_rpc_scan(&s, rows[i].text, cut);
+                        cay_rpc_scan(&s, rows[i].text + cut, len - cut);
+                        cay_rpc_scan_id(&s, id);
+                        assert_string_equal(id, rows[i].id);
+                }
+        }
+}
+
+static void long_ids(void **state)
+{
+        char text[CAY_RPC_ID_MAX + 64] = "{\"id\":\"", id[CAY_RPC_ID_MAX + 1];
+        size_t begin = strlen(text);
+
+        (void)state;
+        memset(text + begin, 'x', CAY_RPC_ID_MAX - 2);
+        memcpy(text + begin + CAY_RPC_ID_MAX - 2, "\"}", 3);
+        cay_rpc_guess_id(text, strlen(text), id);
+        assert_int_equal(strlen(id), CAY_RPC_ID_MAX);
+        memcpy(text + begin + CAY_RPC_ID_MAX - 2, "x\"}", 4);
+        cay_rpc_guess_id(text, strlen(text), id);
+        assert_string_equal(id, "null");
+}
+
 static void envelopes(void **state)
 {
         cay_auto_buf struct cay_buf out = { 0 };
@@ -132,7 +184,8 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(kinds),     cmocka_unit_test(eras),        cmocka_unit_test(faults),
-                cmocka_unit_test(envelopes), cmocka_unit_test(full_buffer),
+                cmocka_unit_test(envelopes), cmocka_unit_test(full_buffer), cmocka_unit_test(passing_ids),
+                cmocka_unit_test(long_ids),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
