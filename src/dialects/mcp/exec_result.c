@@ -86,6 +86,12 @@ static void put_network_hints(const struct cay_mcp_exec *e, struct cay_buf *out)
         }
 }
 
+/* A program that could not be started has printed nothing: why is said in the cause's text alone. */
+static bool is_silent_failure(const struct cay_mcp_exec *e, int64_t code)
+{
+        return (code == 126 || code == 127) && e->out.streams[0].bytes == 0 && e->out.streams[1].bytes == 0;
+}
+
 static void put_status(const struct cay_mcp_exec *e, struct cay_buf *out, const char *advice)
 {
         const struct cay_json_value *view = cay_json_in_root(e->doc);
@@ -108,6 +114,8 @@ static void put_status(const struct cay_mcp_exec *e, struct cay_buf *out, const 
                 cay_buf_printf(out, "[ended by %s]", text_of(e, "signal")[0] ? text_of(e, "signal") : cause);
         if (e->ended && strcmp(cause, "exited") != 0)
                 cay_buf_printf(out, "\n[%s: %s. %s]", cause, text_of(e, "cause_text"), advice);
+        else if (e->ended && is_silent_failure(e, code))
+                cay_buf_printf(out, "\n[%s]", text_of(e, "cause_text"));
         else if (advice[0])
                 cay_buf_printf(out, "\n[%s]", advice);
         put_hints(e, out, cause);
