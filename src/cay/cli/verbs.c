@@ -213,9 +213,9 @@ const struct cay_verb cay_verbs[] = {
           .show = CAY_SHOW_STATE },
         { .name = "extend",
           .op = "sandbox_extend",
-          .words = "id timeout",
-          .about = "Changes a sandbox's time to live to TIMEOUT from now (90s, 10m, 2h); 0: until it is\n"
-                   "destroyed.",
+          .words = "id timeout?",
+          .about = "Changes a sandbox's time to live to TIMEOUT from now (90s, 10m, 2h; 0: until it is\n"
+                   "destroyed), its idle limit (--idle-timeout), or both.",
           .show = CAY_SHOW_LIFE },
         { .name = "rm",
           .op = "sandbox_destroy",

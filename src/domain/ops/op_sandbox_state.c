@@ -8,8 +8,7 @@
 
 struct args {
         const char *id;
-        uint64_t timeout_ms, idle_ms;
-        bool has_idle;
+        struct cay_service_life life;
 };
 
 #define ID_FIELD                                                                                             \
@@ -22,10 +21,11 @@ static const struct cay_field fields[] = { ID_FIELD, {} };
 
 static const struct cay_field extend_fields[] = {
         ID_FIELD,
-        { "timeout", CAY_FIELD_DURATION, offsetof(struct args, timeout_ms), CAY_FIELD_REQUIRED,
-          "time to live from now; 0: until destroyed" },
-        { "idle_timeout", CAY_FIELD_DURATION, offsetof(struct args, idle_ms), 0, "new idle limit; 0: none",
-          .given = CAY_FIELD_GIVEN(struct args, has_idle) },
+        { "timeout", CAY_FIELD_DURATION, offsetof(struct args, life.timeout_ms), 0,
+          "time to live from now; 0: until destroyed",
+          .given = CAY_FIELD_GIVEN(struct args, life.set_timeout) },
+        { "idle_timeout", CAY_FIELD_DURATION, offsetof(struct args, life.idle_ms), 0,
+          "new idle limit; 0: none", .given = CAY_FIELD_GIVEN(struct args, life.set_idle) },
         {},
 };
 
@@ -168,8 +168,7 @@ static void run_extend(struct cay_op_call *c)
         struct change *s = begin(c, &viewer);
 
         if (s)
-                cay_service_extend(c->world->service, &viewer, s->id, a->timeout_ms, a->has_idle, a->idle_ms,
-                                   &s->service);
+                cay_service_extend(c->world->service, &viewer, s->id, &a->life, &s->service);
 }
 
 #define CHANGE(verb, http, text, table, more, answer, ...)                                                   \
@@ -192,12 +191,13 @@ CHANGE(pause, "POST /api/sandboxes/{id}/pause", "Freezes all processes in a sand
        cay_result_sandbox);
 CHANGE(resume, "POST /api/sandboxes/{id}/resume", "Continues a paused sandbox", fields, 0,
        cay_result_sandbox);
-CHANGE(extend, "POST /api/sandboxes/{id}/extend", "Changes a sandbox's time to live", extend_fields, 0,
-       cay_result_sandbox,
-       .tool = CAY_TOOL("Extend a sandbox", "Says anew how long a sandbox lives.", .flags = CAY_TOOL_REPEATS,
+CHANGE(extend, "POST /api/sandboxes/{id}/extend",
+       "Changes how long a sandbox lives, and how long it may be idle", extend_fields, 0, cay_result_sandbox,
+       .tool = CAY_TOOL("Extend a sandbox", "Changes how long a sandbox lives, or may be idle.",
+                        .flags = CAY_TOOL_REPEATS,
                         .params = CAY_TOOL_PARAMS({ "timeout", "timeout",
                                                     "Seconds that it lives from now on; 0: until destroyed.",
-                                                    NULL, true, "timeout_s timeout_seconds" },
+                                                    NULL, false, "timeout_s timeout_seconds" },
                                                   { "idle_timeout", "idle_timeout",
                                                     "Seconds that it may be idle; 0: for ever." }),
                         .picks = CAY_TOOL_SANDBOX_PICKS));

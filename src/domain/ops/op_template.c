@@ -114,6 +114,8 @@ static void answer_list(struct cay_op_call *c, const struct cay_template_images 
                 cay_json_end_object(&o.j);
         }
         cay_json_end_array(&o.j);
+        cay_op_key_text(&o.j, "default_template",
+                        cay_op_unnamed_template(c) ? cay_op_unnamed_template(c) : CAY_TEMPLATE_DEFAULT);
         cay_op_key_text(&o.j, "origin", set->origin);
         cay_op_key_time(&o.j, "loaded_at", set->loaded_wall_ms);
         cay_op_key_u64(&o.j, "max_concurrent", set->max_concurrent);
@@ -133,8 +135,8 @@ RESULT(result_template_row, "Template", TEXT("name"), TEXT("description"), BOOL(
        BOOL("auto_cleanup"), OBJECT("limits", cay_result_limits), NUMBER("life_time_ms"),
        NUMBER("idle_time_ms"), NUMBER("max_concurrent"), NUMBER("pool"), TEXTS("env"), WORDS("command"),
        WORDS("interpreter"), BOOL("has_system"), IF_OBJECT("build", cay_result_image));
-RESULT(result_template_list, NULL, LIST("templates", result_template_row), TEXT("origin"), TIME("loaded_at"),
-       NUMBER("max_concurrent"), BOOL("auto_cleanup"), NUMBER("waiting"));
+RESULT(result_template_list, NULL, LIST("templates", result_template_row), TEXT("default_template"),
+       TEXT("origin"), TIME("loaded_at"), NUMBER("max_concurrent"), BOOL("auto_cleanup"), NUMBER("waiting"));
 
 const struct cay_op cay_op_template_list = {
         .name = "template_list",

@@ -307,7 +307,7 @@ static void on_extended(struct cay_async *e, const struct cay_error *err)
 }
 
 void cay_service_extend(struct cay_service *s, const struct cay_viewer *v, const char *id,
-                        uint64_t timeout_ms, bool set_idle, uint64_t idle_ms, struct cay_service_call *c)
+                        const struct cay_service_life *life, struct cay_service_call *c)
 {
         struct cay_error err = { 0 };
         struct cay_sandbox *sb = cay_table_get(s, v, id, &err);
@@ -315,6 +315,8 @@ void cay_service_extend(struct cay_service *s, const struct cay_viewer *v, const
         struct cay_async *e;
         char timeout_text[24], idle_text[24];
 
+        if (sb != NULL && !life->set_timeout && !life->set_idle)
+                cay_fail(&err, CAY_INVALID, "timeout: is needed, or idle_timeout");
         if (sb != NULL && cay_sandbox_pending(sb) != CAY_PENDING_PAUSE &&
             cay_sandbox_pending(sb) != CAY_PENDING_RESUME)
                 cay_sandbox_check_free(sb, &err);
@@ -330,14 +332,19 @@ void cay_service_extend(struct cay_service *s, const struct cay_viewer *v, const
         e->old_idle_ms = sb->idle_ms;
         cay_sandbox_asked_by(sb, v);
         cay_sandbox_use(sb);
-        sb->expires_ms = timeout_ms > 0 ? cay_service_now(s) + timeout_ms : 0;
-        if (set_idle)
-                sb->idle_ms = idle_ms;
+        if (life->set_timeout)
+                sb->expires_ms = life->timeout_ms > 0 ? cay_service_now(s) + life->timeout_ms : 0;
+        if (life->set_idle)
+                sb->idle_ms = life->idle_ms;
         b = s->store->ops->begin(s->store);
         cay_record_put_sandbox(sb, b, cay_sandbox_state(sb));
-        snprintf(timeout_text, sizeof(timeout_text), "%llu", (unsigned long long)timeout_ms);
+        snprintf(timeout_text, sizeof(timeout_text), "%llu", (unsigned long long)life->timeout_ms);
         snprintf(idle_text, sizeof(idle_text), "%llu", (unsigned long long)sb->idle_ms);
-        cay_event_put(e, b, sb, CAY_EVENT_EXTENDED, "timeout_ms", timeout_text, "idle_ms", idle_text, NULL);
+        if (life->set_timeout)
+                cay_event_put(e, b, sb, CAY_EVENT_EXTENDED, "timeout_ms", timeout_text, "idle_ms", idle_text,
+                              NULL);
+        else
+                cay_event_put(e, b, sb, CAY_EVENT_EXTENDED, "idle_ms", idle_text, NULL);
         cay_async_commit(e, b);
 }
 

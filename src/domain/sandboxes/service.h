@@ -287,9 +287,13 @@ void cay_service_resume(struct cay_service *s, const struct cay_viewer *v, const
 /* Destroys it and all that belongs to it, in any state; waits while a box is being made or removed. */
 void cay_service_destroy(struct cay_service *s, const struct cay_viewer *v, const char *id,
                          struct cay_service_call *c);
-/* Lives timeout_ms from now (0: unlimited); set_idle: also how long it may be idle (0: unlimited). */
+/* How long it lives from now on, and how long it may be idle; what is not set stays. 0: unlimited. */
+struct cay_service_life {
+        bool set_timeout, set_idle;
+        uint64_t timeout_ms, idle_ms;
+};
 void cay_service_extend(struct cay_service *s, const struct cay_viewer *v, const char *id,
-                        uint64_t timeout_ms, bool set_idle, uint64_t idle_ms, struct cay_service_call *c);
+                        const struct cay_service_life *life, struct cay_service_call *c);
 
 struct cay_service_stats {
         struct cay_service_call call;

@@ -123,6 +123,7 @@ def test_life(d):
     assert cay(d, "resume", "--json", box).startswith("{")
     assert "lives for" in cay(d, "extend", "one", "2h")
     assert cay_json(d, "extend", "one", "0")["expires_in_ms"] is None
+    assert cay_json(d, "extend", "one", "--idle-timeout", "2h")["idle_limit_ms"] == 7200000
     kinds = [e["kind"] for e in cay_json(d, "events", box)["events"]]
     assert "sandbox_created" in kinds and "sandbox_paused" in kinds, kinds
     assert "sandbox_created" in cay(d, "events")

@@ -29,6 +29,9 @@ def test_commands(d):
     assert "[exit code 3]" in r["content"][0]["text"]
     assert s.good("run_command", sandbox_id=box, command="cat; pwd", stdin="hello\n", cwd="/tmp")["stdout"] == "hello\n/tmp\n"
     assert s.good("run_command", id=box, cmd="echo $A", env={"A": "b"}, working_dir="/")["stdout"] == "b\n"
+    # What could not be started has printed nothing: the text says why.
+    lost = s.call("run_command", sandbox_id=box, command="pwd", cwd="no/such/folder")
+    assert lost["structuredContent"]["exit_code"] == 127 and "/workspace/no/such/folder' does not exist" in lost["content"][0]["text"], lost
     slow = s.call("run_command", sandbox_id=box, command="sleep 30", timeout=1)
     assert slow["isError"] and slow["structuredContent"]["cause"] == "wall_time"
     assert "larger timeout" in slow["structuredContent"]["advice"], slow
@@ -390,6 +393,9 @@ def test_schemas(d):
     call("find", sandbox_id=box, pattern="a")
     call("search", sandbox_id=box, pattern="T.x")
     call("sandbox_extend", sandbox_id=box, timeout=3600)
+    longer = call("sandbox_extend", sandbox_id=box, idle_timeout=7200)  # the one stays when the other is changed
+    assert longer["idle_limit_ms"] == 7200000 and 3500000 < longer["expires_in_ms"] <= 3600000, longer
+    assert "timeout" in s.bad("sandbox_extend", sandbox_id=box)["message"]
     call("move_path", sandbox_id=box, path="a", to="b")
     call("delete_path", sandbox_id=box, path="b")
     call("port_url", sandbox_id=box, port=8000)
@@ -671,8 +677,9 @@ def test_texts(d):
 
     made = s.call("sandbox_create")
     assert made["structuredContent"]["idle_limit_ms"] == 1800000 and made["structuredContent"]["sandbox_id"] in made["content"][0]["text"]
+    assert "not used for 30 minutes (sandbox_extend changes that), or with this session." in made["structuredContent"]["next"], made
     named = s.must("tools/call", {"name": "sandbox_create", "arguments": {"name": "stays"}})["structuredContent"]
-    assert named["idle_limit_ms"] == 0, named
+    assert named["idle_limit_ms"] == 0 and named["next"].endswith("It stays until sandbox_destroy."), named
     s.good("sandbox_destroy", sandbox_id="stays")
     kept = s.call("container_start")
     assert kept["structuredContent"]["container_id"] in kept["content"][0]["text"]
@@ -723,11 +730,16 @@ def test_crowd(d):
             answers[m["id"]] = m
     wrong = {i: m for i, m in answers.items() if m.get("result", {}).get("structuredContent", {}).get("stdout") != f"{i}\n"}
     assert not wrong, next(iter(wrong.items()))
-    # A message that is too long is answered with its id.
-    p.stdin.write(b'{"jsonrpc":"2.0","params":{"id":1,"x":"\\"id"},"id":"long","method":"' + b"x" * (14 << 20) + b'"}\n')
-    while "id" not in (m := json.loads(p.stdout.readline())):
-        pass
-    assert m["id"] == "long" and "too long" in m["error"]["message"], m
+    # A message that is too long is answered with its id, wherever that stands; what comes behind it is heard.
+    long = b"x" * (14 << 20)
+    for line in (b'{"jsonrpc":"2.0","params":{"id":1,"x":"\\"id"},"id":"long","method":"' + long + b'"}\n',
+                 b'{"method":"tools/call","params":{"id":1,"x":["\\"id"],"y":"' + long + b'"},"jsonrpc":"2.0","id":"long"}\n'):
+        p.stdin.write(line + json.dumps(request("ping", id="behind it")).encode() + b"\n")
+        heard = {}
+        while "behind it" not in heard:
+            m = json.loads(p.stdout.readline())
+            heard[m.get("id")] = m
+        assert "too long" in heard["long"]["error"]["message"], heard
     p.stdin.close()
     p.wait(PATIENCE_S)
     s.end()

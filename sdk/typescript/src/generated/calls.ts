@@ -304,7 +304,7 @@ export class Calls {
     return this.caller.call("sandbox_resume", args, undefined, options);
   }
 
-  /** Changes a sandbox's time to live. POST /api/sandboxes/{id}/extend, scope exec */
+  /** Changes how long a sandbox lives, and how long it may be idle. POST /api/sandboxes/{id}/extend, scope exec */
   sandboxExtend(args: t.SandboxExtendArgs, options?: CallOptions): Promise<t.Sandbox> {
     return this.caller.call("sandbox_extend", args, undefined, options);
   }

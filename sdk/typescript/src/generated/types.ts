@@ -1117,7 +1117,7 @@ export interface SandboxExtendArgs {
   /** id or name of the sandbox */
   id: string;
   /** time to live from now; 0: until destroyed */
-  timeout: number | string;
+  timeout?: number | string | null;
   /** new idle limit; 0: none */
   idle_timeout?: number | string | null;
 }
@@ -1383,6 +1383,7 @@ export interface TemplateListArgs {
 /** Answer of template_list. */
 export interface TemplateListResult {
   templates: Template[];
+  default_template: string;
   origin: string;
   loaded_at: string | null;
   max_concurrent: number;

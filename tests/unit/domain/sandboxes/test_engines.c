@@ -296,7 +296,9 @@ static void time_goes_on_while_it_is_away(void **state)
         assert_true(exists(t, c.call.id));
         assert_true(fake_engine_has(other, c.call.id));
         call_init(&extend);
-        cay_service_extend(t->service, &me, c.call.id, 60000, false, 0, &extend.call);
+        cay_service_extend(t->service, &me, c.call.id,
+                           &(struct cay_service_life){ .set_timeout = true, .timeout_ms = 60000 },
+                           &extend.call);
         assert_int_equal(call_wait(t, &extend), CAY_OK);
         assert_string_equal(record(t, c.call.id)->state, "ready");
         assert_true(cay_service_engine_at(t->service, 1, &e));

@@ -42,7 +42,8 @@ static void a_life(void **state)
         assert_int_equal(change(t, stop, id), CAY_OK);
         assert_int_equal(start(t, id), CAY_OK);
         call_init(&c);
-        cay_service_extend(t->service, &me, id, 1000, false, 0, &c.call);
+        cay_service_extend(t->service, &me, id,
+                           &(struct cay_service_life){ .set_timeout = true, .timeout_ms = 1000 }, &c.call);
         assert_int_equal(call_wait(t, &c), CAY_OK);
         assert_int_equal(change(t, destroy, id), CAY_OK);
         ask(t, &me, id, 0, &q);

@@ -87,7 +87,9 @@ static void others_do_not_exist(void **state)
         REFUSED(cay_service_start(t->service, &you, id, NULL, &c.call));
         REFUSED(cay_service_pause(t->service, &you, id, &c.call));
         REFUSED(cay_service_resume(t->service, &you, id, &c.call));
-        REFUSED(cay_service_extend(t->service, &you, id, 1, false, 0, &c.call));
+        REFUSED(cay_service_extend(t->service, &you, id,
+                                   &(struct cay_service_life){ .set_timeout = true, .timeout_ms = 1 },
+                                   &c.call));
         assert_int_equal(look(t, id).state, CAY_STATE_BUSY);
         assert_int_equal(cay_service_get(t->service, &root, id, &view, &err), 0);
 }
@@ -600,7 +602,8 @@ static void expiry_and_extension(void **state)
         settle(t);
         assert_true(exists(t, c.call.id));
         call_init(&e);
-        cay_service_extend(t->service, &me, c.call.id, 5000, false, 0, &e.call);
+        cay_service_extend(t->service, &me, c.call.id,
+                           &(struct cay_service_life){ .set_timeout = true, .timeout_ms = 5000 }, &e.call);
         assert_int_equal(call_wait(t, &e), CAY_OK);
         assert_int_equal(record(t, c.call.id)->expires_ms, t->store->now_ms + 5000);
         t->store->now_ms += 4999;
@@ -617,10 +620,21 @@ static void expiry_and_extension(void **state)
         assert_int_equal(try_create(t, &what, &c), CAY_OK);
         t->store->fail_count = 1;
         call_init(&e);
-        cay_service_extend(t->service, &me, c.call.id, 0, true, 77, &e.call);
+        cay_service_extend(t->service, &me, c.call.id,
+                           &(struct cay_service_life){ .set_timeout = true, .set_idle = true, .idle_ms = 77 },
+                           &e.call);
         assert_int_equal(call_wait(t, &e), CAY_NO_SPACE);
         assert_int_equal(look(t, c.call.id).expires_in_ms, 10000); /* as before */
         assert_int_equal(look(t, c.call.id).idle_limit_ms, 0);
+        call_init(&e); /* what is not set stays */
+        cay_service_extend(t->service, &me, c.call.id,
+                           &(struct cay_service_life){ .set_idle = true, .idle_ms = 77 }, &e.call);
+        assert_int_equal(call_wait(t, &e), CAY_OK);
+        assert_int_equal(look(t, c.call.id).expires_in_ms, 10000);
+        assert_int_equal(look(t, c.call.id).idle_limit_ms, 77);
+        call_init(&e);
+        cay_service_extend(t->service, &me, c.call.id, &(struct cay_service_life){ 0 }, &e.call);
+        assert_int_equal(call_wait(t, &e), CAY_INVALID);
 }
 
 static void idle_sandboxes_end(void **state)

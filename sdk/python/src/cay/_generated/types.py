@@ -1128,6 +1128,7 @@ class VolumeRemoveResult(TypedDict):
 
 class TemplateListResult(TypedDict):
     templates: List[Template]
+    default_template: str
     origin: str
     loaded_at: Optional[str]
     max_concurrent: int

@@ -312,10 +312,10 @@ class Ops:
         self,
         *,
         id: str,
-        timeout: Union[int, float, str],
+        timeout: Union[int, float, str, None] = None,
         idle_timeout: Union[int, float, str, None] = None,
     ) -> Sandbox:
-        """Changes a sandbox's time to live
+        """Changes how long a sandbox lives, and how long it may be idle
 
         id: id or name of the sandbox
         timeout: time to live from now; 0: until destroyed
