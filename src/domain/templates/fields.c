@@ -152,7 +152,7 @@ const struct cay_field cay_registry_settings_fields[] = {
           "sandboxes from these templates alive at once (default: only the daemon's own limit)", .min = 1,
           .max = 100000 },
         { "queue", CAY_FIELD_U64, offsetof(struct cay_registry_settings, queue), 0,
-          "requests that may wait when that many are alive (default: 16)", .max = 1024 },
+          "requests that may wait when that many are alive (default: 256)", .max = 1024 },
         { "queue_timeout", CAY_FIELD_DURATION, offsetof(struct cay_registry_settings, queue_ms), 0,
           "how long they wait (default: 10)", .max = 600000 },
         { "aliases", CAY_FIELD_MAP, offsetof(struct cay_registry_settings, aliases), 0,

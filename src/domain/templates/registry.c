@@ -13,7 +13,7 @@
 #include "domain/templates/registry_priv.h"
 
 #define MEMORY_MAX (8u << 20)
-#define QUEUE_DEFAULT 16
+#define QUEUE_DEFAULT 256
 #define QUEUE_MS_DEFAULT 10000
 
 static const char *const interpreter_default[] = { "python3", "-", NULL };

@@ -93,6 +93,15 @@ assert.deepEqual(completed.completion.values, [box]);
 r = await call("sandbox_create", { template: "careful" });
 assert.ok(!r.isError && questions === 1, "the person was asked");
 
+// More at once than may be alive: each has its turn.
+const many = await Promise.all(Array.from({ length: 30 }, (_, i) => call("run_command", { command: `echo ${i}` })));
+assert.deepEqual(many.map((m) => m.structuredContent.stdout), many.map((_, i) => `${i}\n`));
+
+// This client writes the id behind the parameters: also of a message that is too long.
+if (process.argv[2] === "stdio") {
+  await assert.rejects(call("write_file", { sandbox_id: box, path: "/tmp/long", content: "x".repeat(20 << 20) }), /too long/);
+}
+
 await assert.rejects(call("nope", {}));
 r = await call("read_file", { sandbox_id: box, path: "nosuch" });
 assert.ok(r.isError);

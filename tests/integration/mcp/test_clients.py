@@ -307,7 +307,8 @@ def test_canned(d):
 
 
 TESTS = [test_stock, test_inspector, test_conformance, test_canned]
-REGISTRY = "containers:\n  careful:\n    description: asks first\n    host: true\n    security:\n      needs_confirm: true\n"
+# The queue is as long as without a registry; nobody has to be quick.
+REGISTRY = "settings: {queue_timeout: 200s}\ncontainers:\n  careful:\n    description: asks first\n    host: true\n    security:\n      needs_confirm: true\n"
 
 
 @contextlib.contextmanager
