@@ -108,15 +108,15 @@ static void say(struct cay_verdict *v, const struct cay_cause_facts *f)
                          cay_limit_value_text(CAY_LIMIT_NR_network_total, f->network_limit, a, sizeof(a)));
                 break;
         case CAY_CAUSE_CPU_TIME:
-                snprintf(v->text, size, "used more than %s of processor time: ended",
+                snprintf(v->text, size, "processor time limit of %s reached",
                          cay_limit_value_text(CAY_LIMIT_NR_cpu_time_ms, f->cpu_limit_ms, a, sizeof(a)));
                 break;
         case CAY_CAUSE_WALL_TIME:
-                snprintf(v->text, size, "no answer within %s: ended",
+                snprintf(v->text, size, "time limit of %s reached",
                          cay_limit_value_text(CAY_LIMIT_NR_wall_ms, f->wall_limit_ms, a, sizeof(a)));
                 break;
         case CAY_CAUSE_OUTPUT:
-                snprintf(v->text, size, "more than %s of output: ended",
+                snprintf(v->text, size, "output limit of %s reached",
                          cay_limit_value_text(CAY_LIMIT_NR_output_bytes, f->output_limit, a, sizeof(a)));
                 break;
         case CAY_CAUSE_SYSCALL:

@@ -162,7 +162,7 @@ static void cpu_time(void **state)
 {
         run_need_root();
         cause(WORDS("--cpu-time", "0.3", "--cpus", "1"), "while :; do :; done", "cpu_time",
-              "used more than 300 ms of processor time: ended", 124, NULL);
+              "processor time limit of 300 ms reached", 124, NULL);
         /* Of all descendants together, also those that have ended. */
         cause(WORDS("--cpu-time", "0.3", "--cpus", "1"),
               "while :; do sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; done", "cpu_time", NULL,
@@ -177,8 +177,7 @@ static void wall_time(void **state)
         struct run r;
 
         run_need_root();
-        cause(WORDS("--timeout", "0.3"), "sleep 10", "wall_time", "no answer within 300 ms: ended", 124,
-              NULL);
+        cause(WORDS("--timeout", "0.3"), "sleep 10", "wall_time", "time limit of 300 ms reached", 124, NULL);
         cause(WORDS("--timeout", "0.3"), "trap '' TERM; while :; do :; done", "wall_time", NULL, 124, NULL);
         cause(WORDS("--timeout", "60"), "sleep 0.2; exit 0", "exited", NULL, 0, NULL);
         for (unsigned i = 0; i < CAY_COUNT(limits); i++) { /* one that is behind its first word */
@@ -195,8 +194,7 @@ static void output(void **state)
         struct run r;
 
         run_need_root();
-        cause(WORDS("--output-limit", "10k"), "yes", "output", "more than 10 KiB of output: ended", 137,
-              NULL);
+        cause(WORDS("--output-limit", "10k"), "yes", "output", "output limit of 10 KiB reached", 137, NULL);
         r = CAY("--output-limit", "10k", "--quiet", "yes");
         assert_int_equal(r.out_len, 10240);
         r = CAY("--output-limit", "10k", "--quiet", "/bin/sh", "-c", "yes >&2");

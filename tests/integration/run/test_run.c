@@ -740,7 +740,7 @@ static void the_process_engine_by_name(void **state)
         assert_string_equal(r.err, "err\n");
         r = CAY("--engine", "process", "--allow-missing", "all", "--timeout", "0.3", "sleep", "10");
         assert_status(&r, 124);
-        assert_part(r.err, "cay: wall_time: no answer within 300 ms: ended");
+        assert_part(r.err, "cay: wall_time: time limit of 300 ms reached");
         assert_part(r.err, "cay: limits not enforced here: memory");
         assert_part(r.err,
                     "cay: not isolated: the process engine ran the command on this machine as uid 20132");

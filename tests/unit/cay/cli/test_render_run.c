@@ -175,12 +175,11 @@ static void one_line(void **state)
         says(&r, "cay: output cut: 12 bytes dropped\n");
         r = result();
         r.verdict = (struct cay_verdict){ .cause = CAY_CAUSE_WALL_TIME,
-                                          .text = "no answer within 60 s: ended",
+                                          .text = "time limit of 60 s reached",
                                           .advice = "hurry" };
-        says(&r, "cay: wall_time: no answer within 60 s: ended; hurry\n");
+        says(&r, "cay: wall_time: time limit of 60 s reached; hurry\n");
         r.skipped = CAY_LIMIT_BIT(pids);
-        says(&r,
-             "cay: wall_time: no answer within 60 s: ended; hurry\ncay: limits not enforced here: pids\n");
+        says(&r, "cay: wall_time: time limit of 60 s reached; hurry\ncay: limits not enforced here: pids\n");
         r = result();
         r.started = false;
         snprintf(r.verdict.text, sizeof(r.verdict.text), "not started: x: not found");
