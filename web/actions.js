@@ -4,7 +4,9 @@ import { h, button, iconButton } from './dom.js';
 import { call, may, path, post } from './api.js';
 import { ask, fail, note } from './dialogs.js';
 import { live } from './live.js';
-import { isAlive, title } from './format.js';
+import { isAlive, span, title } from './format.js';
+
+const SOON_MS = 60 * 60 * 1000; // less than this is likely to be too little
 
 export const ACTIONS = [
   { verb: 'start', label: 'Start', icon: 'play', when: (b) => ['stopped', 'error'].includes(b.status), said: 'was started' },
@@ -14,9 +16,14 @@ export const ACTIONS = [
   { verb: 'stop', label: 'Stop', icon: 'stop', when: isAlive, said: 'was stopped', undo: 'start',
     ask: (b) => ({ title: `Stop ${title(b)}?`, text: `Its commands are ended${b.execs_running ? ` (${b.execs_running} running now)` : ''}. Its files are kept, and you can start it again.`, yes: 'Stop', danger: true }) },
   { verb: 'extend', label: 'Change the lifetime', short: 'Lifetime', icon: 'clock', when: isAlive, said: 'has a new lifetime',
-    ask: (b) => ({ title: `How much longer should ${title(b)} live?`, text: 'Counted from now. 0 means without a limit.', yes: 'Set',
-      fields: [h('label', { for: 'timeout' }, 'Lifetime (90s, 30m, 2h)'), h('input', { id: 'timeout', name: 'timeout', value: b.expires_in_ms === null ? '0' : '1h', required: true, autofocus: true }),
-        h('label', { for: 'idle' }, 'Time without use (0: no limit)'), h('input', { id: 'idle', name: 'idle_timeout', value: `${Math.round((b.idle_limit_ms || 0) / 1000)}s`, required: true })] }) },
+    ask: (b) => ({ title: `Change the lifetime of ${title(b)}`, text: 'Times like 90s, 30m or 2h; 0 means no limit. What you leave empty stays as it is.', yes: 'Change',
+      fields: [h('label', { for: 'timeout' }, 'Lifetime, counted from now'), h('input', { id: 'timeout', name: 'timeout', autocomplete: 'off', placeholder: `now: ${b.expires_in_ms === null ? 'no limit' : `${span(b.expires_in_ms)} left`}`, value: b.expires_in_ms !== null && b.expires_in_ms < SOON_MS ? '1h' : '', autofocus: true }),
+        h('label', { for: 'idle' }, 'Idle limit'), h('input', { id: 'idle', name: 'idle_timeout', autocomplete: 'off', placeholder: `now: ${b.idle_limit_ms ? span(b.idle_limit_ms) : 'no limit'}` })] }),
+    body: (v) => {
+      const body = Object.fromEntries(Object.entries(v).map(([k, text]) => [k, text.trim()]).filter(([, text]) => text));
+      if (Object.keys(body).length === 0) throw Object.assign(new Error('Enter a lifetime or an idle limit.'), { field: 'timeout' });
+      return body;
+    } },
   { verb: 'destroy', label: 'Destroy', icon: 'trash', class: 'danger', when: () => true, said: 'was destroyed',
     ask: (b) => ({ title: `Destroy ${title(b)}?`, text: 'The sandbox and its files are deleted. This cannot be undone.', yes: 'Destroy', danger: true }) },
 ];
@@ -26,7 +33,7 @@ function send(verb, id, body) {
 }
 
 export async function run(action, box) {
-  const act = async (body) => { await send(action.verb, box.sandbox_id, body); return true; };
+  const act = async (values) => { await send(action.verb, box.sandbox_id, action.body ? action.body(values) : values); return true; };
   try {
     // What is wrong with what was typed is said in the dialog; what is wrong otherwise, when it is closed.
     const asked = action.ask?.(box);

@@ -4,10 +4,10 @@ import { h, button, keepRows, setChildren, setText } from './dom.js';
 import * as api from './api.js';
 import { fail } from './dialogs.js';
 import { live } from './live.js';
+import { detailOf, sayEvent } from './event_words.js';
 import { SHELL } from './shells.js';
 import { Tail } from './output.js';
 import * as format from './format.js';
-
 
 function verdict(x) {
   if (x.status !== 'ended') return h('span', { class: 'state busy' }, 'running');
@@ -61,8 +61,10 @@ class Activity extends HTMLElement {
         api.get(`${api.path('sandboxes', this.sandbox, 'events')}?newest_first=true&limit=50`)]);
       if (mine !== this.reads) return;
       this.#drawExecs(execs.reverse());
-      this.events.replaceChildren(...events.map((e) => h('li', {}, h('time', { class: 'quiet num', datetime: e.at }, format.clock(e.at)), h('b', {}, e.kind.replaceAll('_', ' ')),
-        h('span', { class: 'quiet' }, Object.entries(e.detail || {}).map(([k, v]) => `${k}: ${typeof v === 'object' ? JSON.stringify(v) : v}`).join(' · ')))));
+      this.events.replaceChildren(...events.map((e) => {
+        const [title, more] = sayEvent(e);
+        return h('li', { title: detailOf(e) }, h('time', { class: 'quiet num', datetime: e.at }, format.clock(e.at)), h('b', {}, title), h('span', { class: 'quiet' }, more));
+      }));
     } catch (e) { if (!this.off.signal.aborted) fail(e); }
   }
 
@@ -86,6 +88,7 @@ class Activity extends HTMLElement {
     const details = h('details', { 'data-id': x.exec_id, open: isOpen, ontoggle: () => { if (!details.open) tail.stop(); else if (!tail.isOn) tail.follow(); } },
       h('summary', {}, verdict(x), h('code', {}, sayCommand(x)), isOver ? h('span', { class: 'quiet num' }, format.span(x.duration_ms)) : h('span', { class: 'quiet num', 'data-since': x.started_at }, format.age(x.started_at))),
       x.cause && x.cause !== 'exited' && h('p', { class: 'cause' }, h('b', {}, x.cause.replaceAll('_', ' ')), ` ${x.cause_text} `, h('i', {}, x.advice)),
+      format.hasNotRun(x) && h('p', { class: 'cause' }, x.cause_text),
       h('p', { class: 'quiet' }, [format.clock(x.started_at), isOver && `processor ${format.span(x.cpu_us / 1000)}`, isOver && `output ${format.bytes(x.stdout_bytes + x.stderr_bytes)}`, x.tty && 'terminal'].filter(Boolean).join(' · '),
         !isOver && api.may('exec') && button('End it', { class: 'danger', onclick: () => api.call('DELETE', api.path('sandboxes', this.sandbox, 'execs', x.exec_id)).then(() => this.#soon(), fail) })),
       tail.el);

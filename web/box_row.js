@@ -2,8 +2,9 @@
 // One sandbox in the list: made once, then only changed.
 import { h, iconButton, svg, setText } from './dom.js';
 import { actionButtons, showCause } from './actions.js';
-import { note } from './dialogs.js';
 import { session } from './api.js';
+import { copy } from './clipboard.js';
+import { lifeOf } from './life.js';
 import { live } from './live.js';
 import * as format from './format.js';
 
@@ -33,14 +34,6 @@ class Spark {
   }
 }
 
-/** Pages without TLS, but on loopback, have no clipboard of their own: the id is then selected by hand. */
-async function copyId(id) {
-  try {
-    await navigator.clipboard.writeText(id);
-    note(`Copied ${id}.`, { kind: 'good', ms: 3000 });
-  } catch { note(`The browser does not allow copying. The id is ${id}.`, { ms: 15000 }); }
-}
-
 export class Row {
   constructor(id) {
     this.id = id;
@@ -56,7 +49,7 @@ export class Row {
     this.cpu = new Spark('Processor over the last minute');
     this.memory = new Spark('Memory over the last minute');
     this.actions = actionButtons(() => this.box);
-    this.copy = iconButton('Copy the id', 'copy', { class: 'copy', onclick: () => copyId(id) });
+    this.copy = iconButton('Copy the id', 'copy', { class: 'copy', onclick: () => copy(id, `Copied ${id}.`) });
     const cell = (name, ...what) => h('div', { class: name, role: 'cell' }, ...what);
     this.el = h('div', { class: 'box', role: 'row', 'data-id': id },
       cell('c-pick', this.pick), cell('c-name', h('span', { class: 'title' }, this.name, this.owner), h('span', { class: 'title' }, this.sub, this.copy), this.cause), cell('c-state', this.state), cell('c-template', this.template), cell('c-age', this.age, this.left),
@@ -86,8 +79,10 @@ export class Row {
 
   tick() {
     setText(this.age, format.age(this.box.created_at));
-    const { expires_in_ms: ms, read_at: at } = this.box;
-    setText(this.left, ms === null || ms === undefined ? '' : `${format.span(Math.max(0, ms - (at === undefined ? 0 : performance.now() - at)))} left`);
+    const { short, text, soon } = lifeOf(this.box);
+    setText(this.left, short);
+    this.left.title = text;
+    this.left.classList.toggle('soon', soon);
   }
 
   draw() {

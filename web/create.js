@@ -6,23 +6,28 @@ import { ask, factList, fail, note, postConfirmed } from './dialogs.js';
 import { live } from './live.js';
 import * as format from './format.js';
 
+const NETWORKS = { list: 'by rules', bridge: 'internet', learn: 'internet, recorded' };
+
 /** A template's defaults as pairs. */
 export function defaults(t) {
   const l = t?.limits || {};
   return [
     ['Memory', l.memory_bytes && format.bytes(l.memory_bytes)], ['Processors', l.cpu_milli && `${l.cpu_milli / 1000}`],
-    ['Processes', l.pids], ['Disk', l.disk_bytes && format.bytes(l.disk_bytes)], ['Network', t?.network],
-    ['Lifetime', t?.life_time_ms && format.span(t.life_time_ms)], ['Confirmation', t?.needs_confirm ? 'needed for each use' : null],
+    ['Processes', l.pids], ['Disk', l.disk_bytes && format.bytes(l.disk_bytes)], ['Network', t && (NETWORKS[t.network] || t.network)],
+    ['Time per command', l.wall_ms && format.span(l.wall_ms)],
+    ['Lifetime', t && (t.life_time_ms ? format.span(t.life_time_ms) : 'no limit')], ['Idle limit', t && (t.idle_time_ms ? format.span(t.idle_time_ms) : 'none')],
+    ['Confirmation', t?.needs_confirm ? 'needed for each use' : null],
   ].filter(([, v]) => v);
 }
 
 /** What a request would make, for who is asked to confirm it. */
 export async function confirmFacts(body) {
-  const { templates } = await get('/api/templates');
-  const t = templates.find((x) => x.name === (body.template || 'host'));
+  const { templates, default_template: usual } = await get('/api/templates');
+  const name = body.template || usual;
+  const t = templates.find((x) => x.name === name);
   const own = body.limits || {};
-  return [['Template', body.template || 'host'], ['About', t?.description], ...defaults(t).filter(([k]) => k !== 'Confirmation').map(([k, v]) => {
-    const asked = { Memory: own.memory, Processors: own.cpus, Network: body.network, Lifetime: body.timeout }[k];
+  return [['Template', name], ['About', t?.description], ...defaults(t).filter(([k]) => k !== 'Confirmation').map(([k, v]) => {
+    const asked = { Memory: own.memory, Processors: own.cpus, Network: body.network, Lifetime: body.timeout, 'Idle limit': body.idle_timeout }[k];
     return [k, asked || v];
   }), ['Ports', body.ports?.join(', ')], ['Variables', body.env && Object.keys(body.env).join(', ')]];
 }
@@ -31,7 +36,7 @@ export async function confirmFacts(body) {
 function readEnv(text) {
   const pairs = text.split('\n').filter((line) => line.trim()).map((line) => {
     const at = line.indexOf('=');
-    if (at < 1) throw Object.assign(new Error(`“${line.trim()}” is not of the form NAME=VALUE.`), { field: 'env' });
+    if (at < 1) throw Object.assign(new Error(`“${line.trim()}” does not have the form NAME=VALUE.`), { field: 'env' });
     return [line.slice(0, at).trim(), line.slice(at + 1)];
   });
   return pairs.length ? Object.fromEntries(pairs) : undefined;
@@ -57,14 +62,14 @@ function field(name, label, hint, props = {}) {
 }
 
 async function askFor(wanted) {
-  const { templates } = await get('/api/templates');
+  const { templates, default_template: usual } = await get('/api/templates');
   const facts = h('div', {});
-  const choice = h('select', { id: 'template', name: 'template', autofocus: true }, templates.map((t) => h('option', { value: t.name, disabled: !t.available, selected: t.name === wanted }, t.available ? t.name : `${t.name} (${t.why})`)));
+  const choice = h('select', { id: 'template', name: 'template', autofocus: true }, templates.map((t) => h('option', { value: t.name, disabled: !t.available, selected: t.name === (wanted || usual) }, t.available ? t.name : `${t.name} (${t.why})`)));
   const more = h('div', { class: 'form-grid' },
     field('limits.memory', 'Memory', '512m'), field('limits.cpus', 'Processors', '0.5'),
-    field('timeout', 'Lifetime', 'no limit'), field('idle_timeout', 'Idle limit', 'no limit'),
-    h('div', {}, h('label', { for: 'new-network' }, 'Network'), h('select', { id: 'new-network', name: 'network' }, [['', 'As the template'], ['none', 'None'], ['bridge', 'Bridge (internet access)'], ['learn', 'Learn (as bridge, notes what it needs)']].map(([v, t]) => h('option', { value: v }, t)))),
-    field('ports', 'Published ports', '8080, 3000'));
+    field('timeout', 'Lifetime', ''), field('idle_timeout', 'Idle limit', ''),
+    h('div', {}, h('label', { for: 'new-network' }, 'Network'), h('select', { id: 'new-network', name: 'network' }, [['', ''], ['none', 'None'], ['bridge', 'Internet'], ['learn', 'Internet, recorded for a policy']].map(([v, t]) => h('option', { value: v }, t)))),
+    field('ports', 'Published ports', 'for example 8080, 3000'));
   const show = () => {
     const t = templates.find((x) => x.name === choice.value);
     const l = t?.limits || {};
@@ -72,8 +77,9 @@ async function askFor(wanted) {
     const hint = (name, text) => { if (text) more.querySelector(`[name="${name}"]`).placeholder = text; };
     hint('limits.memory', l.memory_bytes && format.bytes(l.memory_bytes).replace(' ', '').toLowerCase().replace('b', ''));
     hint('limits.cpus', l.cpu_milli && `${l.cpu_milli / 1000}`);
-    hint('timeout', t?.life_time_ms ? format.span(t.life_time_ms) : 'as configured');
-    hint('idle_timeout', 'as configured');
+    hint('timeout', t?.life_time_ms ? format.span(t.life_time_ms) : 'no limit');
+    hint('idle_timeout', t?.idle_time_ms ? format.span(t.idle_time_ms) : 'no limit');
+    more.querySelector('[name=network]').options[0].textContent = `As in the template (${NETWORKS[t?.network] || t?.network || 'none'})`;
   };
   choice.addEventListener('change', show);
   show();
@@ -82,8 +88,8 @@ async function askFor(wanted) {
     fields: [h('label', { for: 'template' }, 'Template'), choice, facts,
       field('name', 'Name (optional)', 'a-z, 0-9 and -', { maxlength: 63, id: 'name' }),
       h('details', { class: 'more' }, h('summary', {}, 'Limits, network, variables'), more,
-        h('p', { class: 'quiet small' }, 'Sizes like 512m or 2g, times like 90s, 30m or 2h. Empty: the template’s value.'),
-        h('label', { for: 'new-env' }, 'Environment variables, NAME=VALUE on a line each'), h('textarea', { id: 'new-env', name: 'env', class: 'code', rows: 3, spellcheck: 'false' }))],
+        h('p', { class: 'quiet small' }, 'Sizes like 512m or 2g, times like 90s, 30m or 2h, 0 for no limit. What you leave empty is as in the template.'),
+        h('label', { for: 'new-env' }, 'Environment variables, one NAME=VALUE per line'), h('textarea', { id: 'new-env', name: 'env', class: 'code', rows: 3, spellcheck: 'false' }))],
     send: async (values) => {
       const body = readForm(values);
       return postConfirmed('/api/sandboxes', body, { facts: () => confirmFacts(body) });

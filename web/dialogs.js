@@ -2,8 +2,8 @@
 // Questions (the browser's own dialog: focus stays inside, Escape closes) and short notes at the edge.
 import { h, button, iconButton } from './dom.js';
 import { ApiError, post, words } from './api.js';
+import { upperFirst } from './format.js';
 
-const upperFirst = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** Says at a field of a form what is wrong with it, or below all of them when it is about none. */
 function showProblem(form, place, e) {

@@ -13,12 +13,17 @@ function put(el, props) {
   }
 }
 
+/** Appends texts and elements; what is null, undefined or false is left out, so that a child may depend on a condition. */
+export function add(el, ...children) {
+  el.append(...children.flat(3).filter((c) => c !== null && c !== undefined && c !== false));
+  return el;
+}
+
 /** h('a', {href, onclick}, 'text', element, [more]) */
 export function h(tag, props = {}, ...children) {
   const el = document.createElement(tag);
   put(el, props);
-  el.append(...children.flat(3).filter((c) => c !== null && c !== undefined && c !== false));
-  return el;
+  return add(el, ...children);
 }
 
 export function svg(tag, props = {}, ...children) {

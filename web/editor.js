@@ -4,6 +4,7 @@
 import { h, button } from './dom.js';
 import * as api from './api.js';
 import { ask, note } from './dialogs.js';
+import * as format from './format.js';
 
 const ENDS = /\r\n|\n|\r/g;
 
@@ -50,9 +51,10 @@ export async function editText(base, path, title, file) {
   const readOnly = !api.may('exec');
   const isDirty = () => !readOnly && field && field.value !== plain(was);
   const said = h('p', { class: 'quiet small', role: 'status' });
+  const tell = (problem) => { said.textContent = api.words(problem); };
   const clash = h('div', { class: 'clash', role: 'alert', hidden: true },
     h('p', {}, 'This file was changed in the sandbox after you opened it.'),
-    h('div', { class: 'row' }, button('Load the new version', { onclick: () => load() }), button('Overwrite it', { class: 'danger', onclick: () => { tag = ''; save().catch(() => {}); } })));
+    h('div', { class: 'row' }, button('Load the new version', { onclick: () => load().catch(tell) }), button('Overwrite it', { class: 'danger', onclick: () => { tag = ''; save().catch(tell); } })));
 
   const load = async () => {
     const now = await readText(base, path);
@@ -74,14 +76,14 @@ export async function editText(base, path, title, file) {
     }
     was = text;
     clash.hidden = true;
-    said.textContent = `Saved ${new Date().toLocaleTimeString()}`;
+    said.textContent = `Saved at ${format.clock(Date.now())}`;
     return true;
   };
   let saving = Promise.resolve();
   const onKey = (e) => {
     if (e.key.toLowerCase() !== 's' || !(e.ctrlKey || e.metaKey)) return;
     e.preventDefault();
-    if (!readOnly) saving = saving.then(save).catch((problem) => { said.textContent = api.words(problem); });
+    if (!readOnly) saving = saving.then(save).catch(tell);
   };
   field = h('textarea', { name: 'text', class: 'code', rows: 18, spellcheck: 'false', 'aria-label': `Text of ${title}`, autofocus: true, value: was, readonly: readOnly, onkeydown: onKey });
   const done = await ask({

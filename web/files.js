@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of a sandbox: look, upload, download, rename, edit small texts. The folder that is shown is watched while the tab can be seen.
-import { h, button, iconButton, icon, keepRows, setChildren } from './dom.js';
+import { add, h, button, iconButton, icon, keepRows, setChildren } from './dom.js';
 import * as api from './api.js';
 import { ask, fail, note } from './dialogs.js';
 import { editText, readText } from './editor.js';
@@ -29,7 +29,7 @@ class Files extends HTMLElement {
     this.uploads = h('ul', { class: 'uploads', 'aria-label': 'Uploads' });
     this.pick = h('input', { type: 'file', multiple: true, hidden: true, onchange: () => this.#upload(this.pick.files) });
     const may = api.may('exec');
-    this.append(h('div', { class: 'bar small' }, this.crumbs, h('span', { class: 'grow' }),
+    add(this, h('div', { class: 'bar small' }, this.crumbs, h('span', { class: 'grow' }),
       may && [button('Upload', { onclick: () => this.pick.click() }, 'up'), button('New file', { onclick: () => this.#newFile() }, 'file'), button('New folder', { onclick: () => this.#mkdir() }, 'folder')],
       iconButton('Download this folder', 'down', { onclick: () => this.#downloadFolder(this.#here()) }),
       iconButton('Refresh', 'refresh', { onclick: () => this.show(this.#here()) }), this.pick), this.uploads, this.list,

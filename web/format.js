@@ -40,10 +40,16 @@ export function age(at) {
   return Number.isFinite(ms) ? span(Math.max(1000, ms)).replace(/\.\d/, '') : '–';
 }
 
-export function clock(at) {
+function show(at, how) {
   const t = new Date(at);
-  return Number.isNaN(t.getTime()) ? '–' : t.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+  return Number.isNaN(t.getTime()) ? '–' : t.toLocaleString(undefined, how);
 }
+
+const TIME = { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' }; // as the charts have it
+const DAY = { year: 'numeric', month: 'short', day: 'numeric' };
+export const clock = (at) => show(at, TIME);
+export const day = (at) => show(at, DAY);
+export const moment = (at) => show(at, { ...DAY, ...TIME });
 
 export function command(words) {
   if (!Array.isArray(words)) return String(words ?? '');
@@ -53,6 +59,8 @@ export function command(words) {
 
 export function rate(bytesPerSecond) { return `${bytes(bytesPerSecond)}/s`; }
 
+export const upperFirst = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** There is a box behind it: it can be measured, and has terminals. */
 export function isAlive(box) {
   return ['ready', 'busy', 'paused'].includes(box?.status);
@@ -60,4 +68,9 @@ export function isAlive(box) {
 
 export function title(box) {
   return box.name || box.project_name || box.sandbox_id;
+}
+
+/** A command that could not be started has printed nothing: why is in its cause's text. */
+export function hasNotRun(x) {
+  return x.cause === 'exited' && [126, 127].includes(x.exit_code) && !x.stdout_bytes && !x.stderr_bytes;
 }

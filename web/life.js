@@ -7,22 +7,24 @@ import { live } from './live.js';
 import * as format from './format.js';
 
 const SOON_MS = 2 * 60 * 1000;
-const ASK_AGAIN_MS = 10000; // what is idle may have been used meanwhile, and nobody is told of that
+export const ASK_AGAIN_MS = 10000; // what is idle may have been used meanwhile, and nobody is told of that
 
 /** What is left of a time that was so much when the sandbox was read. */
 const leftOf = (box, ms) => ms - (box.read_at === undefined ? 0 : performance.now() - box.read_at);
 
-/** {text, soon: it will be gone in a moment unless somebody does something, counts: the idle time runs} */
+/** {text, short: for a narrow column, soon: it will be gone in a moment unless somebody does something, counts: the idle time runs} */
 export function lifeOf(box) {
   const ends = box.expires_in_ms === null || box.expires_in_ms === undefined ? null : leftOf(box, box.expires_in_ms);
   const counts = Boolean(box.idle_limit_ms) && box.execs_running === 0 && ['ready', 'busy', 'error'].includes(box.status);
   const idle = counts ? leftOf(box, box.idle_limit_ms - box.idle_ms) : null;
   const soonest = Math.min(ends ?? Infinity, idle ?? Infinity);
+  const rule = box.idle_limit_ms && box.status !== 'stopped' ? `${format.span(box.idle_limit_ms)} after its last use` : '';
   const parts = [];
   if (ends !== null) parts.push(`ends in ${format.countdown(ends)}`);
-  if (idle !== null) parts.push(`idle: ends in ${format.countdown(idle)}`);
-  else if (box.idle_limit_ms && box.status !== 'stopped') parts.push(`ends ${format.span(box.idle_limit_ms)} after its last use`);
-  return { text: parts.join(' · ') || 'lives until destroyed', soon: soonest < SOON_MS, counts };
+  if (idle !== null) parts.push(`idle, ends in ${format.countdown(idle)}`);
+  else if (rule) parts.push(ends === null ? `ends ${rule}` : `or ${rule}`);
+  const short = idle !== null && idle === soonest ? `idle, ${format.span(Math.max(0, idle))} left` : ends !== null ? `${format.span(Math.max(0, ends))} left` : rule ? `idle limit ${format.span(box.idle_limit_ms)}` : '';
+  return { text: parts.join(', ') || 'lives until destroyed', short, soon: soonest < SOON_MS, counts };
 }
 
 /** One line with the time that is left; when it is little, a button that gives it more. */
@@ -50,7 +52,7 @@ export class Life {
 const WHY = {
   asked: () => 'It was destroyed on request.',
   expired: () => 'Its time to live ended.',
-  idle: (box) => `It was not used for ${box?.idle_limit_ms ? format.span(box.idle_limit_ms) : 'as long as it may be idle'}.`,
+  idle: (box) => (box?.idle_limit_ms ? `It was not used for ${format.span(box.idle_limit_ms)}.` : 'It was not used for longer than its idle limit.'),
   cleanup: () => 'A cleanup removed it.',
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The network of a sandbox: what it may reach, and what it looked up and connected to, as it happens. What was refused can be allowed with
 // one click; what was needed can be copied as a template's policy.
-import { h, button, iconButton, setChildren, setText } from './dom.js';
+import { add, h, button, iconButton, setChildren, setText } from './dom.js';
 import * as api from './api.js';
+import { copy } from './clipboard.js';
 import { fail, note } from './dialogs.js';
 import { live, pause, untilSeen, whileSeen } from './live.js';
 import * as format from './format.js';
@@ -10,11 +11,11 @@ import * as format from './format.js';
 const SHOWN_MAX = 500; // rows; the oldest go first
 const AGAIN_MS = 1000;
 const WORDS = {
-  none: 'It has no network: only its own loopback.',
-  list: 'It reaches what its rules allow, and nothing else.',
-  bridge: 'It reaches all public addresses.',
-  learn: 'It reaches all public addresses; what it needs is noted here, to be copied as a policy.',
-  private: 'It reaches other sandboxes in its private network, and nothing else.',
+  none: 'No network: only its own loopback.',
+  list: 'Only what the rules allow can be reached.',
+  bridge: 'All public addresses can be reached.',
+  learn: 'All public addresses can be reached. What the sandbox needs is recorded here, so that you can copy it as a policy.',
+  private: 'Only other sandboxes in its private network can be reached.',
 };
 const COLUMNS = ['Time', 'Host', 'Verdict', 'Sent', 'Received', ''];
 const STATES = { allowed: 'ready', ended: 'ready', refused: 'error', failed: 'stopped' };
@@ -65,10 +66,10 @@ class Network extends HTMLElement {
     this.about = h('p', { class: 'quiet' });
     this.rules = h('ul', { class: 'rules', 'aria-label': 'Rules' });
     this.body = h('tbody', {});
-    this.empty = h('p', { class: 'quiet' }, 'Nothing was looked up or connected to yet.');
-    this.copy = button('Copy as policy', { title: 'Copies the rules that would allow what it connected to, as a template has them', onclick: () => this.#copyPolicy() }, 'copy');
+    this.empty = h('p', { class: 'quiet' }, 'Nothing has been looked up or connected to yet.');
+    this.copy = button('Copy as policy', { title: 'Copies rules for a template that would allow what the sandbox connected to', onclick: () => this.#copyPolicy() }, 'copy');
     this.field = h('input', { name: 'rule', 'aria-label': 'Host to allow', placeholder: 'pypi.org, *.example.org:443, preset:python', autocomplete: 'off', spellcheck: 'false' });
-    this.append(h('div', { class: 'bar small' }, h('h2', {}, 'Rules'), h('span', { class: 'grow' }), this.copy), this.about, this.rules,
+    add(this, h('div', { class: 'bar small' }, h('h2', {}, 'Rules'), h('span', { class: 'grow' }), this.copy), this.about, this.rules,
       api.may('exec') && h('form', { class: 'row rule-form', onsubmit: (e) => { e.preventDefault(); this.#allowTyped(); } }, this.field, h('button', { type: 'submit' }, 'Allow')),
       h('h2', {}, 'Connections'), this.empty,
       h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Connections, newest first' }, h('table', { class: 'connections' }, h('thead', {}, h('tr', {}, COLUMNS.map((t) => h(t ? 'th' : 'td', t ? { scope: 'col' } : {}, t)))), this.body)));
@@ -118,8 +119,7 @@ class Network extends HTMLElement {
   async #copyPolicy() {
     try {
       const { yaml, allow } = await api.get(this.#url('suggest'));
-      await navigator.clipboard.writeText(yaml);
-      note(allow.length ? `Copied ${allow.length} rule${allow.length > 1 ? 's' : ''} as a template has them.` : 'Copied a policy without rules: it connected to nothing yet.');
+      await copy(yaml, allow.length ? `Copied ${allow.length} rule${allow.length > 1 ? 's' : ''} for a template.` : 'Copied a policy without rules: it has not connected to anything yet.');
     } catch (e) { fail(e); }
   }
 

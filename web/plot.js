@@ -4,6 +4,7 @@ import uPlot from './npm/uplot.mjs';
 import { h, setText } from './dom.js';
 
 const HEIGHT = 150;
+const EDGE = 10; // room at the right
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const pad = (n) => String(n).padStart(2, '0');
@@ -11,6 +12,13 @@ const pad = (n) => String(n).padStart(2, '0');
 function clock(s, span) {
   const t = new Date(s * 1000);
   return `${pad(t.getHours())}:${pad(t.getMinutes())}${span > 600 ? '' : `:${pad(t.getSeconds())}`}`;
+}
+
+/** Whether a label at this time has its room: one at the edge would be cut. */
+function fits(u, s) {
+  const width = u.bbox.width / devicePixelRatio;
+  const at = u.valToPos(s, 'x');
+  return at > 22 && at < width - 22 + EDGE;
 }
 
 /**
@@ -28,16 +36,16 @@ export class Plot {
       return value;
     });
     this.place = h('div', { class: 'plot' });
-    this.el = h('figure', {}, h('figcaption', {}, title, about && h('span', { class: 'quiet' }, about), h('span', { class: 'grow' }), this.values), this.place);
+    this.el = h('figure', {}, h('figcaption', {}, title, about && h('span', { class: 'quiet' }, about), h('span', { class: 'keys-of' }, this.values)), this.place);
     this.options = (width) => {
       const ink = css('--quiet');
       const font = `12px ${css('--sans')}`;
       const grid = { stroke: css('--line'), width: 1 };
       return {
-        width, height: HEIGHT, padding: [8, 10, 0, 0], legend: { show: false }, cursor: { y: false, points: { size: 6 } },
+        width, height: HEIGHT, padding: [8, EDGE, 0, 0], legend: { show: false }, cursor: { y: false, points: { size: 6 } },
         hooks: { setCursor: [(u) => this.#tell(u.cursor.idx)] },
         scales: { x: { range: () => [Date.now() / 1000 - this.span, Date.now() / 1000] }, y: { range: (u, min, max) => [0, Math.max((max || 0) * 1.15, least)] } },
-        axes: [{ stroke: ink, font, grid: { show: false }, ticks: { show: false }, size: 26, space: 80, incrs: [15, 30, 60, 300, 600, 900, 1200, 1800], values: (u, vals) => vals.map((v) => clock(v, this.span)) },
+        axes: [{ stroke: ink, font, grid: { show: false }, ticks: { show: false }, size: 26, space: 80, incrs: [15, 30, 60, 300, 600, 900, 1200, 1800], values: (u, vals) => vals.map((v) => (fits(u, v) ? clock(v, this.span) : '')) },
           { stroke: ink, font, grid, ticks: { show: false }, size: 62, gap: 6, space: 34, ...(steps && { incrs: steps }), values: (u, vals) => vals.map(say) }],
         series: [{}, ...series.map(({ label, color }) => ({ label, stroke: css(color), width: 1.75, spanGaps: true, ...(fill && { fill: `${css(color)}1f` }), points: { show: dots, size: 5, fill: css(color) } }))],
       };

@@ -9,8 +9,8 @@ const STATES = { // how each looks, what it means, what the button then does
   none: { look: 'stopped', text: 'not built yet', verb: 'Build' },
   building: { look: 'busy', text: 'building', verb: 'Follow' },
   built: { look: 'ready', text: 'built', verb: 'Rebuild' },
-  stale: { look: 'paused', text: 'out of date', verb: 'Build again' },
-  failed: { look: 'error', text: 'build failed', verb: 'Build again' },
+  stale: { look: 'paused', text: 'out of date', verb: 'Rebuild' },
+  failed: { look: 'error', text: 'build failed', verb: 'Rebuild' },
 };
 
 class Build extends HTMLElement {
@@ -31,7 +31,7 @@ class Build extends HTMLElement {
     this.known = build.state;
     this.state.className = `state ${look}`;
     setText(this.state, text);
-    setText(this.about, [build.step, build.built_at && new Date(build.built_at).toLocaleDateString(), build.size_bytes && format.bytes(build.size_bytes)].filter(Boolean).join(' · '));
+    setText(this.about, [build.step, build.built_at && format.day(build.built_at), build.size_bytes && format.bytes(build.size_bytes)].filter(Boolean).join(' · '));
     setText(this.error, build.error || '');
     this.button.disabled = Boolean(this.follows);
     setText(this.button.lastChild, verb);

@@ -224,7 +224,7 @@ class CayTerminal extends HTMLElement {
   }
 
   #sayEnd(x) {
-    const how = x.cause && x.cause !== 'exited' ? x.cause_text || x.cause : `exit ${x.exit_code ?? ''}`;
+    const how = (x.cause && x.cause !== 'exited') || format.hasNotRun(x) ? x.cause_text || x.cause : `exit ${x.exit_code ?? ''}`;
     return `The shell ended: ${how}`;
   }
 
@@ -281,7 +281,7 @@ class CayTerminal extends HTMLElement {
     this.foot.hidden = !isPaused;
     const { deadline_in_ms: left, idle_limit_ms: idle } = this.view || {};
     if (left !== null && left !== undefined) this.#say(`Ends in ${format.countdown(left - (performance.now() - this.viewAt))}`);
-    else this.#say('Connected', idle ? ` · runs on for ${format.span(idle)} after you leave` : '');
+    else this.#say('Connected', idle ? ` · keeps running for ${format.span(idle)} after you leave` : '');
   }
 
   /* The shells of the sandbox, whoever started them */

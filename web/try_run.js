@@ -99,8 +99,8 @@ export class Run {
     try { box = await api.get(api.path('sandboxes', this.sandbox)); } catch (e) { if (!api.isRefused(e)) return; }
     if (box && this.keep) {
       // It is used by nobody from now on, so it gets an end: the page that made it may never come back.
-      const ends = await api.post(api.path('sandboxes', this.sandbox, 'extend'), { timeout: 0, idle_timeout: KEEP_IDLE }).then(() => true, () => false);
-      this.after.replaceChildren(link(this.sandbox), h('span', { class: 'quiet small' }, ends ? `It is kept, and ends after ${KEEP_IDLE.replace('m', ' minutes')} without use.` : 'It is kept.'));
+      const ends = await api.post(api.path('sandboxes', this.sandbox, 'extend'), { idle_timeout: KEEP_IDLE }).then(() => true, () => false);
+      this.after.replaceChildren(link(this.sandbox), h('span', { class: 'quiet small' }, ends ? `It is kept until it has not been used for ${KEEP_IDLE.replace('m', ' minutes')}.` : 'It is kept.'));
       return;
     }
     if (box) return; // the link to it stays

@@ -5,7 +5,8 @@ import { get, isRefused, may, path, words } from './api.js';
 import { actionButtons, showCause } from './actions.js';
 import { live } from './live.js';
 import * as format from './format.js';
-import { Life, whyGone } from './life.js';
+import { upperFirst } from './format.js';
+import { Life, lifeOf, whyGone } from './life.js';
 import { loadTerminal } from './load_terminal.js';
 import './files.js';
 import './activity.js';
@@ -33,7 +34,7 @@ class Sandbox extends HTMLElement {
     this.id_ = this.getAttribute('sandbox');
     this.heading = h('h1', {}, '…');
     this.state = h('span', { class: 'state' });
-    this.facts = h('span', { class: 'quiet' });
+    this.facts = h('span', {});
     this.life = new Life(() => this.box);
     this.life.el.hidden = true;
     this.cause = h('p', { class: 'cause', hidden: true, role: 'status' });
@@ -45,7 +46,7 @@ class Sandbox extends HTMLElement {
     this.tabs.addEventListener('keydown', (e) => this.#onKey(e));
     this.term = h('section', { class: 'half terminal', 'aria-label': 'Terminal' });
     this.pane = h('section', { class: 'half pane', id: 'pane', role: 'tabpanel', tabindex: -1 });
-    this.append(h('div', { class: 'bar' }, h('a', { href: '#/sandboxes', class: 'back', 'aria-label': 'Back to the list of sandboxes', title: 'Back to the list of sandboxes' }, icon('back')), this.heading, this.state, this.facts, this.life.el, h('span', { class: 'grow' }), this.actions),
+    this.append(h('div', { class: 'bar' }, h('a', { href: '#/sandboxes', class: 'back', 'aria-label': 'Back to the list of sandboxes', title: 'Back to the list of sandboxes' }, icon('back')), this.heading, this.state, h('span', { class: 'meta quiet' }, this.facts, this.life.el), h('span', { class: 'grow' }), this.actions),
       this.cause, this.tabs, h('div', { class: 'split' }, this.term, this.pane));
     live.addEventListener('change', () => this.#update(live.boxes.get(this.id_)), { signal: this.off.signal });
     this.#ask();
@@ -81,6 +82,7 @@ class Sandbox extends HTMLElement {
     this.state.className = 'state error';
     this.actions.hidden = true;
     this.life.el.hidden = true;
+    setText(this.facts, this.box.template);
     clearInterval(this.timer);
     this.drawn = 'gone';
     const text = h('p', {}, '…');
@@ -96,7 +98,7 @@ class Sandbox extends HTMLElement {
 
   #facts() {
     const b = this.box;
-    setText(this.facts, `${b.template} · ${format.age(b.created_at)} old`);
+    setText(this.facts, `${b.template} · ${format.age(b.created_at)} old · `);
     this.life.tick();
     this.life.el.hidden = false;
   }
@@ -190,23 +192,31 @@ class About extends HTMLElement {
 
   connectedCallback() {
     live.addEventListener('change', () => this.#read(), { signal: this.off.signal });
+    this.second = setInterval(() => this.#tick(), 1000);
+    this.life = h('dd', {});
     this.#read();
   }
 
-  disconnectedCallback() { this.off.abort(); }
+  disconnectedCallback() { this.off.abort(); clearInterval(this.second); }
+
+  #tick() { if (this.box) setText(this.life, upperFirst(lifeOf(this.box).text)); }
 
   async #read() {
-    const box = live.boxes.get(this.getAttribute('sandbox')) || await get(path('sandboxes', this.getAttribute('sandbox'))).catch(() => null);
-    if (!box || this.as === JSON.stringify(box)) return;
-    this.as = JSON.stringify(box);
+    const box = live.boxes.get(this.getAttribute('sandbox')) || await get(path('sandboxes', this.getAttribute('sandbox'))).then((b) => ({ ...b, read_at: performance.now() }), () => null);
+    if (!box) return;
+    this.box = box;
+    this.#tick();
+    const { read_at: at, expires_in_ms: ms, idle_ms: idle, idle_expires_in_ms: rest, ...stays } = box;
+    if (this.as === JSON.stringify(stays)) return;
+    this.as = JSON.stringify(stays);
     const l = box.limits;
     const rows = [['Id', box.sandbox_id], ['Name', box.name], ['Owner', box.owner], ['Template', box.template], ['Engine', box.engine], ['Network', box.network],
-      ['Created', new Date(box.created_at).toLocaleString()], ['Workspace', box.workspace.mapped ? `${box.workspace.path} (${box.workspace.mode})` : box.workspace.inside],
-      ['Time left', box.expires_in_ms === null ? 'no limit' : format.span(box.expires_in_ms)], ['Idle limit', box.idle_limit_ms ? format.span(box.idle_limit_ms) : 'none'],
+      ['Created', format.moment(box.created_at)], ['Workspace', box.workspace.mapped ? `${box.workspace.path} (${box.workspace.mode})` : box.workspace.inside],
+      ['Life', this.life], ['Idle limit', box.idle_limit_ms ? format.span(box.idle_limit_ms) : 'none'],
       ['Time per command', l.wall_ms ? `${format.span(l.wall_ms)} (shells have no limit)` : 'no limit'], ['Processor time per command', l.cpu_time_ms && format.span(l.cpu_time_ms)], ['Output per command', l.output_bytes && format.bytes(l.output_bytes)],
       ['Memory', format.bytes(l.memory_bytes)], ['Processors', l.cpu_milli / 1000], ['Processes', l.pids], ['Disk', format.bytes(l.disk_bytes)], ['Open files', l.files],
       ['Limits not enforced', box.limits_skipped.join(', ')], ['Labels', Object.entries(box.labels).map(([k, v]) => `${k}=${v}`).join(', ')]];
-    this.replaceChildren(h('dl', { class: 'facts wide' }, rows.filter(([, v]) => v).flatMap(([k, v]) => [h('dt', {}, k), h('dd', {}, String(v))])));
+    this.replaceChildren(h('dl', { class: 'facts wide' }, rows.filter(([, v]) => v).flatMap(([k, v]) => [h('dt', {}, k), v === this.life ? v : h('dd', { class: ['Id', 'Workspace'].includes(k) ? 'id' : null }, String(v))])));
   }
 }
 customElements.define('cay-about', About);

@@ -5,6 +5,7 @@ import { may } from './api.js';
 import { ACTIONS, runAll } from './actions.js';
 import { Row, ghostRow } from './box_row.js';
 import { createSandbox } from './create.js';
+import { ASK_AGAIN_MS, lifeOf } from './life.js';
 import { live } from './live.js';
 import * as format from './format.js';
 
@@ -47,7 +48,7 @@ class Sandboxes extends HTMLElement {
     this.empty = h('div', { class: 'card empty whole', hidden: true });
     this.append(
       h('div', { class: 'bar' }, h('h1', {}, 'Sandboxes'), this.count, h('span', { class: 'grow' }),
-        h('span', { class: 'search' }, icon('search'), this.search), this.template, this.order,
+        h('div', { class: 'tools' }, h('span', { class: 'search' }, icon('search'), this.search), this.template, this.order),
         may('exec') && button('New sandbox', { class: 'primary', id: 'create', title: 'New sandbox (n)', 'aria-keyshortcuts': 'n', onclick: () => this.#create() }, 'plus')),
       this.states, this.bulk, this.table, this.empty);
     this.classList.toggle('may-pick', may('exec'));
@@ -251,8 +252,16 @@ class Sandboxes extends HTMLElement {
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
     for (const id of this.seen) this.rows.get(id)?.tick();
+    this.#askAboutIdle();
     if (['cpu', 'memory'].includes(this.query.get('sort'))) this.#draw();
     this.sampling = false;
+  }
+
+  /** What is idle may have been used meanwhile, and nobody is told of that: what would soon end by it is asked for. */
+  #askAboutIdle() {
+    if (performance.now() - (this.askedAt || 0) < ASK_AGAIN_MS || ![...this.seen].some((id) => { const life = this.rows.has(id) && lifeOf(this.rows.get(id).box); return life && life.soon && life.counts; })) return;
+    this.askedAt = performance.now();
+    live.refresh();
   }
 
   async #create() {

@@ -5,6 +5,8 @@ import { get, may, path, words } from './api.js';
 import { createSandbox, defaults } from './create.js';
 import './template_build.js';
 
+const NONE = ['no limit', 'none'];
+
 class Templates extends HTMLElement {
   async connectedCallback() {
     const from = h('span', { class: 'quiet' });
@@ -23,7 +25,7 @@ class Templates extends HTMLElement {
     const build = t.build && t.build.state && document.createElement('cay-build');
     const state = h('span', {});
     const why = h('p', { class: 'cause' });
-    const make = button('New sandbox', { hidden: !may('exec'),  'aria-label': `New sandbox from ${t.name}`, onclick: () => this.#create(t.name) }, 'plus');
+    const make = button('New sandbox', { hidden: !may('exec'), 'aria-label': `New sandbox from ${t.name}`, onclick: () => this.#create(t.name) }, 'plus');
     const setAvailable = (is) => {
       state.className = `state ${is.available ? 'ready' : 'error'}`;
       setText(state, is.available ? 'available' : 'not available');
@@ -37,7 +39,7 @@ class Templates extends HTMLElement {
       h('header', {}, icon('layers'), h('h2', { id: `t-${t.name}` }, t.name), h('span', { class: 'grow' }), state),
       h('p', { class: 'about quiet' }, t.description || 'No description.'),
       why,
-      h('div', { class: 'chips' }, defaults(t).map(([k, v]) => h('span', { class: 'chip' }, h('span', {}, k), h('b', {}, String(v))))),
+      h('div', { class: 'chips' }, defaults(t).filter(([k, v]) => !(['Lifetime', 'Idle limit'].includes(k) && NONE.includes(v))).map(([k, v]) => h('span', { class: 'chip' }, h('span', {}, k), h('b', {}, String(v))))),
       t.triggers?.length > 0 && h('div', { class: 'chips triggers' }, h('span', { class: 'quiet small' }, 'Triggers'), t.triggers.map((w) => h('span', { class: 'chip' }, w))),
       build || null,
       h('div', { class: 'row' }, make),

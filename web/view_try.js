@@ -3,14 +3,16 @@
 // (code_run), line by line. The conversation stays while the tab is open, also over a reload; signing out ends it.
 import { h, button, icon } from './dom.js';
 import * as api from './api.js';
+import { upperFirst } from './format.js';
 import { Run, savedRun } from './try_run.js';
 
 const EXAMPLES = [
-  { title: 'Run some Python', about: 'with a stack trace at the end', text: 'Please run this:\n\n```python\nimport platform\nfor i in range(3):\n    print(i, platform.machine())\nprint(1 / 0)\n```\n' },
-  { title: 'Ask about code', about: 'a question is not run', text: 'What does this do?\n\n```bash\nfind . -name "*.o" -delete\n```\n' },
-  { title: 'Look around', about: 'where the code runs', text: 'Run this and show me what it prints:\n\n```sh\nid; uname -a; ls -l /; cat /proc/self/cgroup\n```\n' },
+  { title: 'Run some Python', about: 'with an error at the end', text: 'Please run this:\n\n```python\nimport platform\nfor i in range(3):\n    print(i, platform.machine())\nprint(1 / 0)\n```\n' },
+  { title: 'Ask about code', about: 'a question does not run it', text: 'What does this do?\n\n```bash\nfind . -name "*.o" -delete\n```\n' },
+  { title: 'Look around', about: 'at the place where the code runs', text: 'Run this and show me what it prints:\n\n```sh\nid; uname -a; ls -l /; cat /proc/self/cgroup\n```\n' },
 ];
 const DECISIONS = { run: 'run', write: 'write code', explain: 'explain', improve: 'improve', why: 'explain why', none: 'do not run' };
+const CHOSEN = { language: 'the language of the code', trigger: 'a trigger in the message', default: 'default' };
 const STORED = 'cay-try';
 const STORED_MAX = 300000;
 const FENCE = /^```[ \t]*([\w+#.-]*)[^\n]*\n([\s\S]*?)^```[ \t]*$/gm;
@@ -101,10 +103,10 @@ class Try extends HTMLElement {
     conversation ??= new Conversation();
     const { log, side } = conversation;
     if (!log.firstChild) log.append(this.#welcome());
-    this.text = h('textarea', { id: 'message', rows: 4, class: 'code', 'aria-label': 'Message', placeholder: 'A message with a code block between ```', onkeydown: (e) => { if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) this.#send(); } });
+    this.text = h('textarea', { id: 'message', rows: 4, class: 'code', 'aria-label': 'Message', placeholder: 'Please run this:\n```python\nprint("Hello")\n```', onkeydown: (e) => { if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) this.#send(); } });
     this.keep = h('input', { type: 'checkbox', id: 'keep-sandbox' });
     this.toggle = button('Split screen', { id: 'split', 'aria-pressed': 'false', title: 'Code on the left, its output on the right', onclick: () => this.#setSplit(!conversation.split) }, 'split');
-    this.clear = button('Clear', { onclick: () => this.#clear() });
+    this.clear = button('Clear', { class: 'clear', onclick: () => this.#clear() });
     const may = api.may('exec');
     this.append(h('div', { class: 'bar' }, h('h1', {}, 'Try it'), h('span', { class: 'grow' }), this.clear),
       h('div', { class: 'panes' }, h('div', { class: 'left' }, log,
@@ -160,10 +162,10 @@ class Try extends HTMLElement {
     const runs = chosen(said, message);
     const asks = said.decision === 'run' && said.needs_confirm && !said.obstacle; // it runs once it is confirmed
     const execute = (said.execute || asks) && api.may('exec');
-    this.#say(h('p', { class: 'decision' }, h('span', { class: `state ${execute ? 'ready' : 'stopped'}` }, DECISIONS[said.decision] || said.decision), ' ', said.reason, ' ',
+    this.#say(h('p', { class: 'decision' }, h('span', { class: `state ${execute ? 'ready' : 'stopped'}` }, DECISIONS[said.decision] || said.decision), ' ', h('span', {}, upperFirst(said.reason)), ' ',
       h('span', { class: 'quiet' }, `${said.confidence} % confident`)),
     said.obstacle && h('p', { class: 'problem' }, said.obstacle),
-    said.template && h('p', { class: 'quiet' }, `Template ${said.template.name}, chosen by its ${said.template.matched_by}${runs.length > 1 ? `. ${runs.length} blocks run one after the other, each in a sandbox of its own.` : ''}`),
+    said.template && h('p', { class: 'quiet' }, `Template ${said.template.name}, chosen by ${CHOSEN[said.template.matched_by] || said.template.matched_by}${runs.length > 1 ? `. ${runs.length} blocks run one after the other, each in a sandbox of its own.` : ''}`),
     said.danger && h('p', { class: 'problem' }, said.danger.where === 'code' ? `The code ${said.danger.what}: ` : 'The message is about destructive work or production: ', h('code', {}, said.danger.text)),
     !execute && this.#runButton('Run it anyway', runs));
     if (execute) this.#runAll(runs);

@@ -74,8 +74,20 @@ async function audit(tab, name, rules) {
   check(found.length === 0, `nothing in the way of people on ${name}, but there is:\n${found.join('\n')}`);
 }
 
+/** A value that is no text, shown as one: a child that was left out, a figure that is not there. What people typed and programs printed may be so. */
+async function checkWords(tab, name) {
+  const found = await tab.evaluate(() => {
+    const all = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT, (n) => (n.parentElement.closest('.xterm, pre, textarea, script') ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT));
+    const odd = [];
+    while (all.nextNode()) if (/^(false|true|undefined|null)$|\bNaN\b|\bundefined\b|\[object/.test(all.currentNode.data.trim())) odd.push(`${all.currentNode.data} in ${all.currentNode.parentElement.outerHTML.slice(0, 80)}`);
+    return odd;
+  });
+  check(found.length === 0, `words for people on ${name}, but there is:\n${found.join('\n')}`);
+}
+
 /** One view as people see it: light, dark, on a phone, on a tablet; each for everybody, and none wider than its screen. */
 export async function look(tab, name, { phone = true } = {}) {
+  await checkWords(tab, name);
   await picture(tab, name);
   await audit(tab, name);
   await tab.emulateMedia({ colorScheme: 'dark' });

@@ -87,6 +87,11 @@ export async function owners_and_readers(p) {
   await tab.waitForSelector('.terminal .empty:has-text("read access")');
   check((await tab.locator('button:has-text("Upload"), button:has-text("New file"), [data-verb]:visible').count()) === 0, 'no button of the sandbox');
   await look(tab, 'reader', { phone: false });
+  for (const pane of ['activity', 'processes', 'network', 'charts', 'about']) {
+    await tab.click(`#tab-${pane}`);
+    await tab.waitForSelector(`cay-${pane} > *`);
+    await look(tab, `reader_${pane}`, { phone: false });
+  }
   await reader.go('templates');
   await tab.waitForSelector('.template');
   check((await tab.locator('.template button:visible').count()) === 0, 'nor of a template');

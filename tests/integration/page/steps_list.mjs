@@ -26,7 +26,10 @@ export async function create_filter_destroy(p) {
   await tab.waitForSelector('.box:has-text("build-linux")');
   check((await tab.inputValue('input[type=search]')) === 'build-', 'the filter comes back with the address');
   check((await tab.locator('.box').count()) === 1, 'and holds');
+  // How long each lives is in its row, idle ones too.
+  boxes.push(await p.box({ name: 'short-idle', idle_timeout: '10m' }));
   await p.go('sandboxes');
+  await until('its idle time, counted down', async () => /idle, (9 min|10 min) left/.test(await tab.locator('.box:has-text("short-idle") .c-age').textContent()));
   const row = tab.locator('.box:has-text("the-docs")');
   await row.locator('[data-verb=pause]').click();
   await row.locator('.state.paused').waitFor();
@@ -41,7 +44,7 @@ export async function create_filter_destroy(p) {
   await tab.click('.filters [data-state=""]');
   await tab.waitForSelector('.box:has-text("build-linux") .spark:not([hidden])');
   await look(tab, 'sandboxes');
-  for (const name of ['first-one', 'the-docs', 'build-linux']) {
+  for (const name of ['first-one', 'the-docs', 'build-linux', 'short-idle']) {
     await tab.locator(`.box:has-text("${name}") [data-verb=destroy]`).click();
     await tab.waitForSelector(`dialog:has-text("Destroy ${name}?"):has-text("cannot be undone")`);
     if (name === 'the-docs') await look(tab, 'destroy');

@@ -71,7 +71,7 @@ export async function build_state_is_shown(p) {
   await card.locator('.build .state.error:has-text("build failed")').waitFor();
   await card.locator('.build .cause:has-text("step 3 of 5")').waitFor();
   await tab.waitForSelector('.card:has-text("careful") .build:has-text("out of date"):has-text("50 MB")');
-  await card.locator('button:has-text("Build again")').click();
+  await card.locator('button:has-text("Rebuild")').click();
   await card.locator('.build .output:has-text("Step 2/2 : COPY")').waitFor();
   await card.locator('.build .state.ready:has-text("built")').waitFor();
   check(asked.stream === true && asked.anew === false, `the op is asked to stream: ${JSON.stringify(asked)}`);

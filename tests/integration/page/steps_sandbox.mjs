@@ -101,10 +101,17 @@ export async function activity_processes_ports_charts(p) {
   const { tab } = p;
   const box = await p.box({ name: 'activity-test' });
   await p.help('run', { box, command: 'echo said; exit 3' });
+  await p.help('run', { box, command: ['no-such-program'] });
   await p.terminal(box, 'activity');
   const exec = tab.locator('.execs li:has-text("exit 3")');
   await exec.locator('summary').click();
   await exec.locator('pre:has-text("said")').waitFor();
+  // What did not start says why, in its row and not only in a tip; events are told in words.
+  const unknown = tab.locator('.execs li:has-text("no-such-program")');
+  await unknown.locator('summary').click();
+  await unknown.locator('.cause:has-text("was not found in the sandbox")').waitFor();
+  await tab.waitForSelector('.events li:has-text("Command ended"):has-text("exit 3")');
+  check(!/sha256|exec_/.test(await tab.textContent('.events')), 'without what is for programs');
   await look(tab, 'activity');
   await p.shell('head -c 300000 /dev/zero > much; echo served-page > index.html; python3 -m http.server 8000 >/dev/null 2>&1 &', /\[1\]/);
   await tab.click('#tab-processes');
@@ -141,7 +148,7 @@ export async function network_log_and_rules(p) {
   await tab.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await p.open(box, 'network');
   await tab.waitForSelector('cay-network .rules li:has-text("a.example")');
-  await tab.waitForSelector('cay-network p:has-text("Nothing was looked up")');
+  await tab.waitForSelector('cay-network p:has-text("Nothing has been looked up")');
   await lookUp('a.example');
   await tab.waitForSelector('.connections tr:has-text("a.example"):has-text("looked up")');
   await lookUp('x.b.example');

@@ -2,6 +2,13 @@
 // Try it: every block, what is true after Stop, the conversation over a reload, the sandbox that ran it, code beside its output.
 import { check, look, until } from './page.mjs';
 
+/** There is nothing to clear where nothing was said. */
+async function clear(tab) {
+  await tab.waitForSelector('#message');
+  if (await tab.locator('.turn').count()) await tab.click('cay-try button:has-text("Clear")');
+  check(!(await tab.isVisible('cay-try button:has-text("Clear")')), 'nothing is left to clear');
+}
+
 async function send(tab, text) {
   await tab.fill('#message', text);
   await tab.keyboard.press('Control+Enter');
@@ -10,7 +17,7 @@ async function send(tab, text) {
 export async function every_block_runs_and_the_conversation_stays(p) {
   const { tab } = p;
   await p.go('try');
-  await tab.click('cay-try button:has-text("Clear")');
+  await clear(tab);
   await send(tab, 'Please run these:\n\n```python\nprint("first", 1 + 1)\n```\n\nand then\n\n```python\nprint("second", 2 + 2)\n```\n');
   await tab.waitForSelector('.run:has-text("Block 1 of 2") .output:has-text("first 2")');
   await tab.waitForSelector('.run:has-text("Block 2 of 2") .output:has-text("second 4")');
@@ -22,14 +29,14 @@ export async function every_block_runs_and_the_conversation_stays(p) {
   await tab.reload();
   await tab.waitForSelector('.turn.you:has-text("Please run these")');
   await tab.waitForSelector('.run .output:has-text("second 4")');
-  await tab.click('cay-try button:has-text("Clear")');
+  await clear(tab);
   check((await tab.locator('.turn').count()) === 0, 'and goes when it is cleared');
 }
 
 export async function after_stop_it_says_what_is_true(p) {
   const { tab } = p;
   await p.go('try');
-  await tab.click('cay-try button:has-text("Clear")');
+  await clear(tab);
   await send(tab, 'Run this:\n\n```python\nimport time\nprint("begun", flush=True)\ntime.sleep(600)\n```\n');
   await tab.waitForSelector('.run .output:has-text("begun")');
   await tab.waitForSelector('.run a:has-text("Open this sandbox")');
@@ -54,7 +61,7 @@ export async function after_stop_it_says_what_is_true(p) {
 export async function split_screen(p) {
   const { tab } = p;
   await p.go('try');
-  await tab.click('cay-try button:has-text("Clear")');
+  await clear(tab);
   await tab.click('#split');
   check((await tab.getAttribute('#split', 'aria-pressed')) === 'true', 'it is on');
   await send(tab, 'Please run this:\n\n```python\nimport time\nfor i in range(40):\n    print("line", i, flush=True)\n    time.sleep(0.1)\n```\n');
@@ -70,5 +77,5 @@ export async function split_screen(p) {
   await tab.click('#split');
   await tab.waitForSelector('.chat .run .output:has-text("line 39")');
   check(await tab.locator('.outputs').isHidden(), 'one column again');
-  await tab.click('cay-try button:has-text("Clear")');
+  await clear(tab);
 }
