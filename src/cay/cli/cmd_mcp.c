@@ -49,6 +49,7 @@ struct mcp_args {
         struct cay_reach_args reach;
         const char *sandbox;
         const char *tools;
+        bool is_temporary; /* the daemon is ours and ends with us */
 };
 
 static const struct cay_flag flags[] = {
@@ -214,7 +215,9 @@ static int ask_upgrade(int fd, const struct cay_reach *reach, const struct mcp_a
         if (r == 0 && a->sandbox)
                 r = cay_url_escape(&out, a->sandbox, false);
         if (r == 0)
-                r = cay_buf_puts(&out, a->tools ? "/mcp?tools=" : "/mcp");
+                r = cay_buf_puts(&out, a->is_temporary ? "/mcp?temporary" : "/mcp");
+        if (r == 0 && a->tools)
+                r = cay_buf_puts(&out, a->is_temporary ? "&tools=" : "?tools=");
         if (r == 0 && a->tools)
                 r = cay_url_escape(&out, a->tools, false);
         if (r == 0)
@@ -486,8 +489,7 @@ static int relay_lines(const struct mcp_args *a, struct cay_reach *reach, int *f
         return result;
 }
 
-static int serve(const struct mcp_args *a, struct cay_reach *reach, struct daemon_of_ours *d,
-                 struct cay_error *err)
+static int serve(struct mcp_args *a, struct cay_reach *reach, struct daemon_of_ours *d, struct cay_error *err)
 {
         bool may_start = a->reach.url == NULL && a->reach.data == NULL && a->sandbox == NULL;
         pid_t helper = 0;
@@ -499,6 +501,7 @@ static int serve(const struct mcp_args *a, struct cay_reach *reach, struct daemo
         if (r < 0 && may_start && reach->client.url.kind == CAY_URL_UNIX && err->code == CAY_UNAVAILABLE) {
                 *err = (struct cay_error){ 0 };
                 r = start_daemon(d, reach, &fd, err);
+                a->is_temporary = true;
         }
         if (r == 0)
                 r = open_lines(reach, a, &fd, &helper, err);

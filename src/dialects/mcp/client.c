@@ -42,6 +42,7 @@ void cay_mcp_client_init(struct cay_mcp_client *p, struct cay_mcp *mcp, const st
         };
         memcpy(p->sandbox, place->sandbox, sizeof(p->sandbox));
         memcpy(p->groups, place->groups, sizeof(p->groups));
+        p->is_temporary = place->is_temporary;
 }
 
 static void destroy(struct cay_mcp_client *p, const char *sandbox)

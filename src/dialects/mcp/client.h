@@ -37,6 +37,7 @@ struct cay_mcp_client {
         char sandbox[CAY_NAME_MAX + 1];        /* the only one; "": all */
         char version[CAY_MCP_VERSION_MAX + 1]; /* "": not initialized */
         char groups[CAY_MCP_GROUPS_MAX + 1];   /* whose tools are listed, separated by commas */
+        bool is_temporary;                     /* all that it makes ends with it, named or not */
         enum cay_mcp_level level;
         bool can_elicit;
         bool cleans; /* false: a single request; what it makes ends by its own timeouts */

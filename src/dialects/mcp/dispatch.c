@@ -24,11 +24,15 @@ static const char fleet_text[] =
         "afterwards. To keep files and installed things between calls, make a sandbox with sandbox_create "
         "and "
         "pass its sandbox_id to run_code, run_command, read_file, write_file and the others; destroy it with "
-        "sandbox_destroy when done. Sandboxes without a name are destroyed when this session ends. Sandboxes "
+        "sandbox_destroy when done. Sandboxes "
         "have no network unless their template says so; container_list shows the templates. A command that "
         "takes longer than about 45 seconds goes on in the background: the result then has its exec_id, and "
         "exec_poll waits for it. When something ended badly, `cause` and `advice` in the result say why and "
-        "what to do.";
+        "what to do. ";
+static const char unnamed_end_text[] = "Sandboxes without a name are destroyed when this session ends.";
+static const char all_end_text[] =
+        "All sandboxes are destroyed when this session ends, also those with a name: no daemon runs that "
+        "could keep them.";
 
 static const char one_text[] =
         "This is one Cay sandbox: an isolated place to run code and commands. run_command and run_code run "
@@ -57,12 +61,17 @@ static void put_server(struct cay_json *j, const struct cay_mcp_call *c)
                 ",\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}}";
         static const char modern[] = ",\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}}";
         char text[sizeof(abilities) + sizeof(legacy) + sizeof(modern)];
+        char instructions[sizeof(fleet_text) + sizeof(all_end_text)];
 
         snprintf(text, sizeof(text), "%s%s", abilities, c->is_modern ? modern : legacy);
         cay_json_key(j, "capabilities");
         cay_json_raw(j, text, strlen(text));
         cay_json_key(j, "instructions");
-        cay_json_text(j, c->client->sandbox[0] ? one_text : fleet_text);
+        snprintf(instructions, sizeof(instructions), "%s%s", c->client->sandbox[0] ? one_text : fleet_text,
+                 c->client->sandbox[0]     ? ""
+                 : c->client->is_temporary ? all_end_text
+                                           : unnamed_end_text);
+        cay_json_text(j, instructions);
 }
 
 static bool declares_elicitation(const struct cay_json_value *capabilities)

@@ -61,6 +61,7 @@ static void read_groups(const char *query, struct cay_mcp_place *ret)
         if (r > 0 && cay_mcp_groups_read(value, ret->groups) < 0)
                 r = -EINVAL;
         ret->has_bad_groups = r < 0;
+        ret->is_temporary = cay_http_query_get(query, "temporary", room, sizeof(room), &value) > 0;
 }
 
 bool cay_mcp_find(const struct cay_http_request *req, const struct cay_visitor *v, struct cay_mcp_place *ret)

@@ -25,6 +25,7 @@ struct cay_mcp_place {                       /* what an address stands for */
         bool is_health;                      /* below a port: only whether it is there */
         char groups[CAY_MCP_GROUPS_MAX + 1]; /* of tools, from ?tools=: names separated by commas; "": none */
         bool has_bad_groups;                 /* one of them does not exist, or the query cannot be read */
+        bool is_temporary; /* the daemon ends with the session (?temporary): models are told so */
 };
 
 #define CAY_MCP_PORT 18765 /* of a sandbox, by host name or below /ports/: its MCP */

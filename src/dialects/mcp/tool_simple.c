@@ -47,7 +47,7 @@ static void put_time(struct cay_buf *out, int64_t ms)
 }
 
 /* What is done with it next, and how long it is there for that. */
-static void say_life(const struct cay_json_value *box, bool is_named, struct cay_buf *out)
+static void say_life(const struct cay_json_value *box, bool outlives, struct cay_buf *out)
 {
         int64_t idle_ms = 0, left_ms = 0;
         bool expires = cay_json_value_i64(cay_json_value_find(box, "expires_in_ms"), &left_ms);
@@ -65,7 +65,7 @@ static void say_life(const struct cay_json_value *box, bool is_named, struct cay
         }
         if (idle_ms > 0 || expires)
                 cay_buf_puts(out, " (sandbox_extend changes that)");
-        if (!is_named)
+        if (!outlives)
                 cay_buf_puts(out,
                              idle_ms > 0 || expires ? ", or with this session." : "ends with this session.");
         else
@@ -84,7 +84,7 @@ static void on_made(struct cay_mcp_call *c, struct cay_mcp_op_call *q)
         }
         if (id && !cay_mcp_arg_text(c, "name"))
                 cay_mcp_client_made(c->client, id);
-        say_life(q->json, cay_mcp_arg_text(c, "name") != NULL, &next);
+        say_life(q->json, cay_mcp_arg_text(c, "name") != NULL && !c->client->is_temporary, &next);
         cay_mcp_tool_answer(c, q->json, c->tool->picks, cay_buf_data(&next));
 }
 

@@ -485,7 +485,8 @@ def test_many(d):
 def test_stdio(d):
     data = os.path.join(d.folder, "data")
     with start_lines([CAY, "mcp", "--data", data]) as p:
-        assert talk(p, request("initialize", {"protocolVersion": LEGACY, "capabilities": {}}))["result"]["serverInfo"]["name"] == "cay"
+        began = talk(p, request("initialize", {"protocolVersion": LEGACY, "capabilities": {}}))["result"]
+        assert began["serverInfo"]["name"] == "cay" and "Sandboxes without a name are destroyed" in began["instructions"], began
         p.stdin.write(b"\r\n\nnot json\n")
         assert talk(p, request("ping", id=2))["error"]["code"] == -32700
         assert hear(lambda: json.loads(p.stdout.readline()))["id"] == 2
@@ -710,8 +711,13 @@ def test_alone():
     """Without a daemon: one is started, and nothing of it stays."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("CAY_", "SANDBOX_")) or k.startswith("CAY_TEST_")}
     empty = tempfile.mkdtemp(prefix="cay-none-")
-    with start_lines([CAY, "mcp"], env={**env, "CAY_DATA": empty}) as p:
-        assert talk(p, request("initialize", {"protocolVersion": LEGACY, "capabilities": {}}))["result"]["serverInfo"]["name"] == "cay"
+    with start_lines([CAY, "mcp", "--tools", "time"], env={**env, "CAY_DATA": empty}) as p:
+        began = talk(p, request("initialize", {"protocolVersion": LEGACY, "capabilities": {}}))["result"]
+        assert began["serverInfo"]["name"] == "cay" and "also those with a name" in began["instructions"], began
+        tools = talk(p, request("tools/list", {}, 3))["result"]["tools"]
+        assert any(t["name"] == "snapshot_create" for t in tools), tools
+        named = talk(p, request("tools/call", {"name": "sandbox_create", "arguments": {"name": "named"}}, 4))["result"]["structuredContent"]
+        assert named["next"].endswith("It ends with this session."), named
         r = talk(p, request("tools/call", {"name": "run_code", "arguments": {"code": "print('alone')"}}, 2))
         assert r["result"]["structuredContent"]["stdout"] == "alone\n", r
         with open(f"/proc/{children(p.pid)[0][0]}/cmdline", encoding="utf-8") as f:
