@@ -138,7 +138,7 @@ static void defaults_are_the_documents(void **state)
         assert_int_equal(t->idle_ms, CAY_REGISTRY_AUTO_IDLE_MS);
         assert_int_equal(t->root_fd, -1);
         assert_int_equal(set->max_concurrent, 0);
-        assert_int_equal(set->queue, 16);
+        assert_int_equal(set->queue, 256);
         assert_int_equal(set->queue_ms, 10000);
         assert_string_equal(set->origin, "f");
 }
