@@ -316,7 +316,7 @@ void cay_service_extend(struct cay_service *s, const struct cay_viewer *v, const
         char timeout_text[24], idle_text[24];
 
         if (sb != NULL && !life->set_timeout && !life->set_idle)
-                cay_fail(&err, CAY_INVALID, "timeout: is needed, or idle_timeout");
+                cay_fail(&err, CAY_INVALID, "timeout: give a lifetime, an idle limit, or both");
         if (sb != NULL && cay_sandbox_pending(sb) != CAY_PENDING_PAUSE &&
             cay_sandbox_pending(sb) != CAY_PENDING_RESUME)
                 cay_sandbox_check_free(sb, &err);

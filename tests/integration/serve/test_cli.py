@@ -872,7 +872,7 @@ def test_words_of_the_command_line(d):
         cay(d, *words, expect=2)
         assert d.said.startswith(f"cay {words[0]}: {told}"), (words, d.said)
     cay(d, "extend", box, expect=2)
-    assert "TIMEOUT is missing" in d.said, d.said
+    assert "TIMEOUT: give a lifetime, an idle limit, or both" in d.said, d.said
     cay(d, "ls", "--bogus", expect=2)
     assert "`cay ls --help`" in d.said, d.said
     t = Terminal(d, "help", "exec", cols=60)  # help fits the terminal
