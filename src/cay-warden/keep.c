@@ -120,15 +120,18 @@ int cay_keep_drop(int dir, const char *id)
         return unlinkat(dir, name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-int cay_keep_reserve(int dir, bool take)
+int cay_keep_reserve(int dir, uint64_t bytes)
 {
         cay_auto_close int file = sys_open_at(dir, RESERVE, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
+        struct stat st;
         int r;
 
         if (file < 0)
                 return file;
-        r = take && fallocate(file, 0, 0, (off_t)KEEP_RESERVE) < 0 ? -errno : 0;
-        if ((!take || r < 0) && ftruncate(file, 0) < 0)
+        if (fstat(file, &st) < 0)
+                return -errno;
+        r = bytes > 0 && fallocate(file, 0, 0, (off_t)bytes) < 0 ? -errno : 0;
+        if (ftruncate(file, r < 0 ? st.st_size : (off_t)bytes) < 0)
                 return -errno;
         return r;
 }
@@ -144,6 +147,16 @@ int cay_keep_measure(int dir, const char *id, uint64_t *ret_bytes, uint64_t *ret
         *ret_bytes = (uint64_t)st.st_size;
         *ret_had = (uint64_t)st.st_blocks * 512;
         return 0;
+}
+
+int cay_keep_measure_own(int dir, const char *id, uint64_t *ret_own)
+{
+        char name[NAME_SIZE];
+        cay_auto_close int file = -1;
+
+        name_of(id, name);
+        file = sys_open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+        return file < 0 ? file : sys_layer_image_own_bytes(file, false, ret_own);
 }
 
 int cay_keep_set_aside(int dir, const char *id)

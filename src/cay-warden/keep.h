@@ -71,13 +71,15 @@ int cay_keep_drop(int dir, const char *id);
  */
 int cay_keep_write_out(int dir, const char *id, int fs);
 /*
- * Blocks reserved in the folder, for data still in transit to layers when the disk is full: taken, or
- * released. 0 or -errno.
+ * Blocks reserved in the folder: from now on so many bytes. The first KEEP_RESERVE of them are for data still
+ * in transit to layers when the disk is full. 0 or -errno; when there is no room for more, it has what it had.
  */
 #define KEEP_RESERVE (16ull << 20)
-int cay_keep_reserve(int dir, bool take);
+int cay_keep_reserve(int dir, uint64_t bytes);
 /* How long it is, and how much of that the disk already has. 0 or -errno. */
 int cay_keep_measure(int dir, const char *id, uint64_t *ret_bytes, uint64_t *ret_had);
+/* How much of what the disk has for it no other file shares. Does not wait for what is not written yet. */
+int cay_keep_measure_own(int dir, const char *id, uint64_t *ret_own);
 /* Renames a damaged layer accordingly. */
 int cay_keep_set_aside(int dir, const char *id);
 /* Some of the ids that have layers, from a place on (0: all); ret->layers is filled. 0 or -errno. */

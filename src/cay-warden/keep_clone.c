@@ -77,26 +77,32 @@ static int freeze(int cgroup)
         return r;
 }
 
-static int check_room(int dir, int from, uint64_t margin)
+static int check_room(int dir, int disk, int from, uint64_t margin)
 {
-        struct statvfs fs;
+        struct statvfs fs, below;
         struct stat st;
-        uint64_t left;
+        uint64_t left, left_below;
 
-        if (fstat(from, &st) < 0 || fstatvfs(dir, &fs) < 0)
+        if (fstat(from, &st) < 0 || fstatvfs(dir, &fs) < 0 || fstatvfs(disk, &below) < 0)
                 return -errno;
         left = (uint64_t)fs.f_bavail * fs.f_frsize;
+        left_below = (uint64_t)below.f_bavail * below.f_frsize;
+        left = left < left_below ? left : left_below;
         return left < margin || left - margin < (uint64_t)st.st_blocks * 512 ? -ENOSPC : 0;
 }
 
-static int copy(int dir, int from, int to, uint64_t margin, struct cay_keep_cloned *ret)
+/* Blocks of a live layer that are shared must fit once more: its box may overwrite them (room_shared.h). */
+static int copy(int dir, const struct cay_keep_clone *c, int from, int to, struct cay_keep_cloned *ret)
 {
-        int r;
+        bool is_live = c->fs >= 0 && sys_layer_image_can_share(from, to);
+        int r = is_live ? check_room(dir, c->disk, from, c->margin + c->promised) : 0;
 
+        if (r < 0)
+                return r;
         ret->is_shared = sys_layer_image_share(from, to) == 0;
         if (ret->is_shared)
                 return 0;
-        r = check_room(dir, from, margin);
+        r = check_room(dir, c->disk, from, c->margin);
         return r < 0 ? r : sys_layer_image_copy_data(from, to);
 }
 
@@ -107,7 +113,7 @@ static int copy(int dir, int from, int to, uint64_t margin, struct cay_keep_clon
 static void measure(int from, int to, struct cay_keep_cloned *ret)
 {
         if (sys_layer_image_can_share(from, to))
-                sys_layer_image_own_bytes(from, &ret->added);
+                sys_layer_image_own_bytes(from, true, &ret->added);
 }
 
 /* What is dirty is written once before the box stands still, and the rest of it when it does. */
@@ -123,7 +129,7 @@ static int copy_live(int dir, const struct cay_keep_clone *c, int from, int to, 
         r = c->cgroup >= 0 ? freeze(c->cgroup) : 0;
         if (r < 0)
                 return r;
-        r = syncfs(c->fs) < 0 ? -errno : copy(dir, from, to, c->margin, ret);
+        r = syncfs(c->fs) < 0 ? -errno : copy(dir, c, from, to, ret);
         if (c->cgroup >= 0) {
                 sys_write_file(c->cgroup, "cgroup.freeze", "0");
                 ret->frozen_us = (cay_clock_ns() - begun_ns) / 1000;
@@ -238,7 +244,7 @@ int cay_keep_clone(int dir, const struct cay_keep_clone *c, struct cay_keep_clon
                 return to;
         if (c->fs < 0)
                 measure(from, to, ret);
-        r = c->fs >= 0 ? copy_live(dir, c, from, to, ret) : copy(dir, from, to, c->margin, ret);
+        r = c->fs >= 0 ? copy_live(dir, c, from, to, ret) : copy(dir, c, from, to, ret);
         close(cay_take_fd(from));
         close(cay_take_fd(to)); /* a lock on it counts once nobody else has it open */
         if (c->fs >= 0)

@@ -26,8 +26,10 @@ struct cay_keep_clone {
         const char *from, *to;
         unsigned flags; /* enum wire_clone_flags */
         int fs; /* a descriptor in the box's layer; -1: no box has it. Closed when it is not needed any more */
-        int cgroup;      /* of that box (cgroup2), if it is to be frozen; -1: it stands still already */
-        uint64_t margin; /* bytes that the disk is to keep free */
+        int cgroup;        /* of that box (cgroup2), if it is to be frozen; -1: it stands still already */
+        int disk;          /* a folder on the disk that has the layers in the end (room.h) */
+        uint64_t margin;   /* bytes that the disk is to keep free */
+        uint64_t promised; /* and those that other live layers may have to find again (room_shared.h) */
 };
 
 struct cay_keep_cloned {

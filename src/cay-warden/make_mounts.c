@@ -17,6 +17,7 @@
 #include "cay-warden/keep.h"
 #include "cay-warden/make.h"
 #include "cay-warden/room.h"
+#include "cay-warden/room_shared.h"
 #include "cay-warden/volume.h"
 
 #define LAYER_STEP (64u << 10)
@@ -124,9 +125,14 @@ static int make_kept_layer(struct warden *w, struct warden_box *box, struct cay_
 
         box->drop_layer = facts.made;
         box->is_mended = facts.mended;
-        if (fd >= 0)
-                warden_room_note_mount(w, &box->room, fd);
-        return fd;
+        if (fd < 0)
+                return fd;
+        warden_room_note_mount(w, &box->room, fd);
+        warden_shared_read(w, box);
+        if (warden_room_check(w, box, err) == 0)
+                return fd;
+        close(fd);
+        return -1;
 }
 
 static int show_layer(struct warden *w, struct warden_box *box, int userns, int *ret, struct cay_error *err)

@@ -24,11 +24,12 @@
 #include "cay-warden/keep.h"
 #include "cay-warden/keep_clone.h"
 #include "cay-warden/room.h"
+#include "cay-warden/room_shared.h"
 #include "cay-warden/warden.h"
 
 #define AT_ONCE 4u
 #define CLONE_MS (10u * 60 * 1000)
-#define LEAST_KEPT 4u /* descriptors that a helper gets, from 3 on */
+#define LEAST_KEPT 5u /* descriptors that a helper gets, from 3 on */
 
 struct result {
         int32_t r;
@@ -76,15 +77,17 @@ static void explain(const struct warden_clone *c, int r, struct cay_error *err)
                              r, "copy the files of '%s'", c->from);
 }
 
-static _Noreturn void work(const struct warden *w, const struct warden_clone *c, int cgroup, int fs, int out)
+static _Noreturn void work(const struct warden *w, const struct warden_clone *c, int cgroup, int fs, int out,
+                           uint64_t promised)
 {
-        int given[LEAST_KEPT] = { w->layers, out, cgroup, fs };
+        int given[LEAST_KEPT] = { w->layers, out, cgroup, fs, w->disk };
         struct result got = { 0 };
         struct cay_keep_clone what = {
                 .from = c->from, .to = c->to, .flags = c->flags, .cgroup = -1, .fs = -1
         };
 
         what.margin = w->margin > 0 ? w->margin : WARDEN_LEAST_MARGIN;
+        what.promised = promised;
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         for (unsigned i = 0; i < LEAST_KEPT; i++)
                 given[i] = given[i] < 0 ? -1 : fcntl(given[i], F_DUPFD, 3 + (int)LEAST_KEPT);
@@ -98,6 +101,7 @@ static _Noreturn void work(const struct warden *w, const struct warden_clone *c,
                 what.cgroup = 5;
         if (fs >= 0)
                 what.fs = 6;
+        what.disk = 7;
         got.r = cay_keep_clone(3, &what, &got.cloned);
         _exit(sys_write_all(4, &got, sizeof(got)) < 0);
 }
@@ -131,11 +135,12 @@ static int look_at_box(const struct warden_box *box, int *ret_fs, int *ret_cgrou
 
 static void begin(struct warden *w, struct warden_clone *c)
 {
-        const struct warden_box *box = warden_find(w, c->from);
+        struct warden_box *box = warden_find(w, c->from);
         static const struct cay_keep_cloned none;
         struct clone_args args = { .exit_signal = SIGCHLD };
         int fs = -1, cgroup = -1, ends[2] = { -1, -1 };
         struct cay_error err = { 0 };
+        uint64_t promised = warden_room_promised(w, box);
 
         if (box && box->state == BOX_DEAD)
                 cay_fail(&err, CAY_CONFLICT, "the files of '%s' cannot be copied: it is ending", c->from);
@@ -150,7 +155,7 @@ static void begin(struct warden *w, struct warden_clone *c)
         if (err.code == CAY_OK) {
                 c->pid = sys_clone3(&args);
                 if (c->pid == 0)
-                        work(w, c, cgroup, fs, ends[1]);
+                        work(w, c, cgroup, fs, ends[1], promised);
                 if (c->pid < 0)
                         cay_fail_sys(&err, CAY_INTERNAL, c->pid, "start a helper");
         }
@@ -165,6 +170,8 @@ static void begin(struct warden *w, struct warden_clone *c)
                 answer(w, c, &err, &none);
                 return;
         }
+        if (c->is_live)
+                warden_shared_note_copy(w, box);
         c->state = CLONE_RUNS;
         c->out = ends[0];
         c->until_ms = cay_clock_ms() + CLONE_MS;
@@ -211,7 +218,7 @@ static void begin_next(struct warden *w)
 static void end(struct warden *w, struct warden_clone *c, struct cay_error *err,
                 const struct cay_keep_cloned *got)
 {
-        const struct warden_box *box = warden_find(w, c->from);
+        struct warden_box *box = warden_find(w, c->from);
 
         if (c->is_live && err->code == CAY_OK && (!box || box->state != BOX_LIVE))
                 cay_fail(err, CAY_CONFLICT, "sandbox '%s' ended while its files were copied", c->from);
@@ -221,6 +228,8 @@ static void end(struct warden *w, struct warden_clone *c, struct cay_error *err,
                 cay_keep_clone_undo(w->layers, c->to);
         if (!(c->flags & WIRE_CLONE_REPLACE) && (!c->is_asked || (err->code != CAY_OK && got->bytes > 0)))
                 cay_keep_drop(w->layers, c->to);
+        if (c->is_live && box && box->state == BOX_LIVE && err->code != CAY_OK)
+                warden_shared_read(w, box); /* it shares no more than before */
         c->state = CLONE_FREE;
         answer(w, c, err, got);
         warden_room_soon(w);

@@ -13,6 +13,7 @@
 #include "foundation/sys/fd.h"
 #include "foundation/sys/loopdev.h"
 #include "cay-warden/keep.h"
+#include "cay-warden/room_shared.h"
 #include "cay-warden/volume.h"
 
 #define LOOK_MS 200
@@ -143,22 +144,83 @@ static uint64_t count_needs(struct warden *w, unsigned *ret_count)
  */
 static void mind_reserve(struct warden *w, const struct statvfs *fs, uint64_t room)
 {
-        if (w->has_reserve && (uint64_t)fs->f_bavail * fs->f_frsize < KEEP_RESERVE / 2)
-                w->has_reserve = cay_keep_reserve(w->layers, false) < 0;
-        else if (!w->has_reserve && room >= 2 * KEEP_RESERVE)
-                w->has_reserve = cay_keep_reserve(w->layers, true) == 0;
+        if (w->reserve == KEEP_RESERVE && (uint64_t)fs->f_bavail * fs->f_frsize < KEEP_RESERVE / 2 &&
+            cay_keep_reserve(w->disk, 0) == 0)
+                w->reserve = 0;
+        else if (w->reserve == 0 && room >= 2 * KEEP_RESERVE && cay_keep_reserve(w->disk, KEEP_RESERVE) == 0)
+                w->reserve = KEEP_RESERVE;
 }
 
-static uint64_t room_of_disk(struct warden *w)
+static uint64_t margin_of(const struct warden *w)
 {
-        uint64_t margin = w->margin > 0 ? w->margin : WARDEN_LEAST_MARGIN, free;
+        return w->margin > 0 ? w->margin : WARDEN_LEAST_MARGIN;
+}
+
+/* What is kept back for overwriting counts as room: it is there for what `shared` says. */
+/* Of the disk, and of the pool on it that layers may be in: the pool's file is as sparse as they are. */
+static uint64_t free_of(const struct warden *w, struct statvfs *disk)
+{
+        struct statvfs pool;
+        uint64_t free, in_pool;
+
+        if (fstatvfs(w->disk, disk) < 0)
+                return UINT64_MAX; /* then nobody knows */
+        free = (uint64_t)disk->f_bavail * disk->f_frsize;
+        if (w->disk == w->layers || fstatvfs(w->layers, &pool) < 0)
+                return free;
+        in_pool = (uint64_t)pool.f_bavail * pool.f_frsize;
+        return least(free, in_pool);
+}
+
+static uint64_t room_of_disk(const struct warden *w)
+{
+        uint64_t margin = margin_of(w), free;
         struct statvfs fs;
 
-        if (fstatvfs(w->layers, &fs) < 0)
-                return UINT64_MAX; /* then nobody knows */
+        free = free_of(w, &fs);
+        return free == UINT64_MAX ? free : free - least(free, margin) + warden_shared_kept(w);
+}
+
+static void mind_disk(struct warden *w, uint64_t shared)
+{
+        struct statvfs fs;
+        uint64_t free;
+
+        if (fstatvfs(w->disk, &fs) < 0)
+                return;
         free = (uint64_t)fs.f_bavail * fs.f_frsize;
-        mind_reserve(w, &fs, free - least(free, margin));
-        return free - least(free, margin);
+        mind_reserve(w, &fs, free - least(free, margin_of(w)));
+        warden_shared_keep_back(w, shared, free, margin_of(w));
+}
+
+static uint64_t count_shared(const struct warden *w, const struct warden_box *but)
+{
+        uint64_t all = 0;
+
+        for (unsigned i = 0; i < w->rows; i++)
+                if (&w->boxes[i] != but && has_room(&w->boxes[i]))
+                        all += w->boxes[i].room.shared;
+        return all;
+}
+
+uint64_t warden_room_promised(const struct warden *w, const struct warden_box *but)
+{
+        uint64_t shared = count_shared(w, but);
+
+        return shared - least(shared, warden_shared_kept(w));
+}
+
+int warden_room_check(struct warden *w, const struct warden_box *box, struct cay_error *err)
+{
+        uint64_t others = count_shared(w, box), room = room_of_disk(w);
+
+        if (box->room.shared == 0 || others + box->room.shared <= room)
+                return 0;
+        return cay_fail(err, CAY_NO_SPACE,
+                        "disk: the files of '%s' share %llu MiB with snapshots or other sandboxes; the disk "
+                        "has no room to overwrite them (%llu MiB beside its reserve): remove something there",
+                        box->plan.id, (unsigned long long)(box->room.shared >> 20),
+                        (unsigned long long)((room - least(room, others)) >> 20));
 }
 
 static void release_all(struct warden *w)
@@ -265,13 +327,18 @@ static unsigned look_in(uint64_t needs, uint64_t room, unsigned count)
 
 void warden_room_look(struct warden *w)
 {
-        uint64_t now = cay_clock_ms(), needs, room;
+        uint64_t now = cay_clock_ms(), needs, room, shared;
         unsigned count;
 
         if (w->room_at_ms == 0 || now < w->room_at_ms)
                 return;
         needs = count_needs(w, &count);
+        shared = count_shared(w, NULL);
+        mind_disk(w, shared);
         room = room_of_disk(w);
+        if (needs + shared > room || warden_shared_kept(w) > 0)
+                warden_shared_read_next(w);
+        room -= least(room, shared);
         if (needs <= room)
                 release_all(w);
         else

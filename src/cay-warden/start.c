@@ -22,7 +22,9 @@
 #include "foundation/sys/loopdev.h"
 #include "foundation/sys/mounts.h"
 #include "foundation/sys/unix_socket.h"
+#include "cay-warden/keep.h"
 #include "cay-warden/keep_clone.h"
+#include "cay-warden/room_shared.h"
 #include "cay-warden/upgrade.h"
 #include "cay-warden/warden.h"
 
@@ -49,6 +51,7 @@ static void see_what_can_be_held(struct warden *w)
         if (!w->self && sys_layer_image_can())
                 held |= HELPER_LIMIT_DISK | HELPER_LIMIT_INODES;
         w->can_keep = w->layers >= 0 && held & HELPER_LIMIT_DISK;
+        w->can_share = w->can_keep && warden_shared_can(w->layers);
         /* Root can make cgroups work, and gets an error that says so; an ordinary user often cannot. */
         if (w->ids.source != CAY_IDS_HOST || !has_admin())
                 w->can_watch = HELPER_LIMIT_WATCHABLE & ~held;
@@ -130,14 +133,14 @@ static int watch_signals(struct warden *w)
 }
 
 /* Without a folder from the keeper, sandboxes keep nothing. */
-static int take_layers(void)
+static int take_folder(int fd)
 {
         struct stat st;
 
-        if (fstat(WIRE_LAYERS_FD, &st) < 0 || !S_ISDIR(st.st_mode))
+        if (fstat(fd, &st) < 0 || !S_ISDIR(st.st_mode))
                 return -1;
-        fcntl(WIRE_LAYERS_FD, F_SETFD, FD_CLOEXEC);
-        return WIRE_LAYERS_FD;
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+        return fd;
 }
 
 /* What a warden is born with. */
@@ -148,7 +151,10 @@ void warden_take_given(struct warden *w, bool kept)
         w->front = HELPER_FRONT_FD;
         w->keeper = kept ? HELPER_KEEPER_FD : -1;
         w->is_kept = kept;
-        w->layers = kept ? take_layers() : -1;
+        w->layers = kept ? take_folder(WIRE_LAYERS_FD) : -1;
+        w->disk = kept ? take_folder(WIRE_DISK_FD) : -1;
+        if (w->disk < 0)
+                w->disk = w->layers;
         for (unsigned i = 0; i < WIRE_ROOTS; i++)
                 w->roots[i] = -1;
         w->registry = -1;
@@ -199,8 +205,10 @@ int warden_set_up(struct warden *w, bool is_resumed, struct cay_error *err)
         see_what_can_be_held(w);
         cay_step_reached(w->steps, CAY_STEP_warden_up);
         cay_records_sweep(&w->cgroups, SWEEP_MS);
-        if (w->layers >= 0 && !is_resumed)
+        if (w->layers >= 0 && !is_resumed) {
                 cay_keep_clone_sweep(w->layers);
+                cay_keep_reserve(w->disk, 0); /* what the last one kept back; room.c takes its own */
+        }
         cay_step_reached(w->steps, CAY_STEP_swept);
         if (w->front >= 0)
                 warden_watch(w, w->front, WATCH_FRONT, NULL);

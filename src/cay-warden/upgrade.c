@@ -19,7 +19,7 @@
 
 #define STATE_MAGIC 0x63617975u
 #define STATE_VERSION                                                                                        \
-        4u /* of struct warden and what is in it: one more whenever a field changes its meaning or place */
+        5u /* of struct warden and what is in it: one more whenever a field changes its meaning or place */
 #define CHECK_MS 5000
 #define CHECK_FD 3
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
@@ -98,6 +98,7 @@ static void mark_all(const struct warden *w, bool close_on_exec)
 {
         sys_fd_mark(w->keeper, close_on_exec);
         sys_fd_mark(w->layers, close_on_exec);
+        sys_fd_mark(w->disk, close_on_exec);
         sys_fd_mark(w->registry, close_on_exec);
         for (unsigned i = 0; i < WIRE_ROOTS; i++)
                 sys_fd_mark(w->roots[i], close_on_exec);

@@ -43,6 +43,7 @@ struct warden_room { /* of an image, and the file system in it: room.h */
         char device[16];
         uint64_t blocks, block_bytes, usual, held, errors; /* held: back, in clusters */
         uint64_t had, need, tables, coming, share;         /* bytes */
+        uint64_t shared, shared_at_ms; /* bytes that overwriting has to find again: room_shared.h */
 };
 
 struct warden_volume { /* one that boxes use: volume.h */
@@ -123,10 +124,12 @@ struct warden {
         unsigned can_hold;  /* enum helper_limit */
         unsigned can_watch; /* of those, what cay-init enforces by watching, without a cgroup */
         int layers;         /* folder of layers that outlive their box; -1: none was given */
-        bool has_reserve;   /* blocks are kept back in that folder: room.h */
-        uint64_t margin;    /* bytes of that folder's disk that layers leave free */
+        int disk; /* a folder on the disk that has them in the end: of layers itself, or of the pool that they are in */
+        uint64_t reserve; /* bytes that are kept back in that folder: room.h, room_shared.h */
+        uint64_t margin;  /* bytes of that folder's disk that layers leave free */
         uint64_t room_at_ms, errors_at_ms; /* when layers are looked at next; room_at_ms 0: there are none */
         bool can_keep;                     /* there is one, and images can be mounted with other ids */
+        bool can_share;                    /* and they can share blocks */
         bool self;   /* boxes make their own mounts: we may not, or this kernel cannot */
         int signals; /* reports ends of boxes without pidfds; 0: not needed */
         struct cay_ids_pool ids;

@@ -3,6 +3,7 @@
 #include "cay/keeper/place.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "cay/keeper/layer_pool.h"
 #include "foundation/base/log.h"
 #include "foundation/base/parse.h"
 #include "foundation/sys/fd.h"
@@ -106,9 +108,10 @@ static int lock_folder(struct cay_place *p, const char *path, bool *ret_fell, st
 /*
  * Owned by the keeper, whatever id the front gets: only the warden makes, mounts and removes what is in it.
  */
-static int open_layers(struct cay_place *p, struct cay_error *err)
+static int open_layers(struct cay_place *p, const struct cay_config *c, struct cay_error *err)
 {
         struct stat st;
+        int inside;
 
         if (mkdirat(p->data_fd, LAYERS, 0700) < 0 && errno != EEXIST)
                 return cay_fail_sys(err, errno == ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, -errno,
@@ -122,7 +125,12 @@ static int open_layers(struct cay_place *p, struct cay_error *err)
                                 "the folder '" LAYERS "' of the data folder belongs to another");
         if ((st.st_mode & 077) != 0 && fchmod(p->layers_fd, 0700) < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "close the folder '" LAYERS "' to others");
-        return 0;
+        if (cay_layer_pool_open(p->data_fd, p->layers_fd, c->layer_pool, &inside, err) < 0)
+                return -1;
+        p->disk_fd = inside >= 0 ? p->layers_fd : fcntl(p->layers_fd, F_DUPFD_CLOEXEC, 0);
+        if (inside >= 0)
+                p->layers_fd = inside;
+        return p->disk_fd < 0 ? cay_fail_sys(err, CAY_INTERNAL, -errno, "copy a descriptor") : 0;
 }
 
 static int open_unix(struct cay_place *p, const struct cay_config *c, struct cay_error *err)
@@ -217,9 +225,9 @@ int cay_place_open(struct cay_place *p, const struct cay_config *config, struct 
 {
         bool fell = false;
 
-        p->data_fd = p->lock_fd = p->unix_fd = p->layers_fd = -1;
+        p->data_fd = p->lock_fd = p->unix_fd = p->layers_fd = p->disk_fd = -1;
         if (open_folder(p, config->data, err) < 0 || lock_folder(p, config->data, &fell, err) < 0 ||
-            open_layers(p, err) < 0 || open_sockets(p, config, fell, err) < 0 ||
+            open_layers(p, config, err) < 0 || open_sockets(p, config, fell, err) < 0 ||
             write_url(p, config, err) < 0)
                 return -1;
         open_roots(p, config);
@@ -228,7 +236,7 @@ int cay_place_open(struct cay_place *p, const struct cay_config *config, struct 
 
 void cay_place_close(struct cay_place *p)
 {
-        const int fds[] = { p->unix_fd, p->layers_fd, p->lock_fd, p->data_fd };
+        const int fds[] = { p->unix_fd, p->layers_fd, p->disk_fd, p->lock_fd, p->data_fd };
 
         for (unsigned i = 0; i < p->tcp_count; i++)
                 close(p->tcp_fds[i]);

@@ -14,6 +14,7 @@
 struct cay_place {
         int data_fd, lock_fd;
         int layers_fd; /* folder of sandboxes' files; only the warden uses it */
+        int disk_fd; /* a folder on the disk that has these in the end: layer_pool.h; else layers_fd again */
         int unix_fd;
         char unix_path[108]; /* removed on close */
         int tcp_fds[CAY_LISTEN_MAX];

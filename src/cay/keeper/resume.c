@@ -19,7 +19,7 @@
 #define CHECK "check:"
 #define MAGIC 0x6361796bu
 #define VERSION                                                                                              \
-        2u /* of struct cay_keeper_state and its members: add one whenever a field changes its meaning or place */
+        3u /* of struct cay_keeper_state and its members: add one whenever a field changes its meaning or place */
 #define CHECK_MS 20000
 #define ARGS_MAX 256u
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
@@ -63,8 +63,8 @@ static int read_state(int fd, struct cay_keeper_state *ret)
 
 static void mark_all(const struct cay_keeper_state *s, bool close_on_exec)
 {
-        const int fds[] = { s->place.data_fd, s->place.lock_fd, s->place.layers_fd, s->place.unix_fd,
-                            s->config_fd,     s->registry_fd,   s->registry_folder };
+        const int fds[] = { s->place.data_fd, s->place.lock_fd, s->place.layers_fd, s->place.disk_fd,
+                            s->place.unix_fd, s->config_fd,     s->registry_fd,     s->registry_folder };
 
         for (unsigned i = 0; i < CAY_COUNT(fds); i++)
                 sys_fd_mark(fds[i], close_on_exec);

@@ -327,7 +327,7 @@ int cay_serve(const struct cay_serve_options *options, struct cay_error *err)
                 .config_fd = -1,
                 .front_watch.fd = -1,
                 .registry = CAY_REGISTRY_KEEP_NONE,
-                .place = { .data_fd = -1, .lock_fd = -1, .layers_fd = -1, .unix_fd = -1 },
+                .place = { .data_fd = -1, .lock_fd = -1, .layers_fd = -1, .disk_fd = -1, .unix_fd = -1 },
         };
         int r;
 

@@ -71,7 +71,8 @@ static int introduce(struct keeper *k, struct cay_helper *h, struct cay_error *e
 int cay_warden_keep_start(struct keeper *k, struct cay_helper *h, struct cay_error *err)
 {
         char *argv[] = { (char *)"cay-warden", (char *)"keep", NULL };
-        const struct cay_spawn s = { .argv = argv, .fds = &k->place.layers_fd, .fd_count = 1 };
+        const int fds[] = { k->place.layers_fd, k->place.disk_fd };
+        const struct cay_spawn s = { .argv = argv, .fds = fds, .fd_count = CAY_COUNT(fds) };
 
         return cay_helper_start(h, &s, err) == 0 ? introduce(k, h, err) : -1;
 }

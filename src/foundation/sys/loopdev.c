@@ -63,8 +63,7 @@ static int await_program(pid_t pid)
         return WIFEXITED(status) ? WEXITSTATUS(status) : -EIO;
 }
 
-/* Runs a program on the file, whose path is the last argument. Its exit status, or -errno. */
-static int run_on(int file, const char *program, char *const *argv)
+int sys_layer_image_run(int file, const char *program, char *const *argv)
 {
         char *const env[] = { "PATH=/sbin:/usr/sbin:/bin:/usr/bin", NULL };
         pid_t pid = vfork();
@@ -113,7 +112,7 @@ static int format(int file, uint64_t inodes, bool journal)
                 argv[n++] = count;
         }
         argv[n] = path;
-        r = run_on(file, MKE2FS, argv);
+        r = sys_layer_image_run(file, MKE2FS, argv);
         return r > 0 ? -EIO : r;
 }
 
@@ -135,7 +134,7 @@ static int check(int file, char *option)
         int r;
 
         snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-        r = run_on(file, E2FSCK, option ? all : journal);
+        r = sys_layer_image_run(file, E2FSCK, option ? all : journal);
         return r > E2FSCK_MENDED ? -EUCLEAN : r;
 }
 
@@ -256,7 +255,7 @@ int sys_layer_image_copy_data(int from, int to)
 }
 
 /* Extents come in portions; a file that changes meanwhile gives an estimate. */
-int sys_layer_image_own_bytes(int file, uint64_t *ret)
+int sys_layer_image_own_bytes(int file, bool write_out, uint64_t *ret)
 {
         union { /* the extents follow the head */
                 struct fiemap map;
@@ -274,7 +273,7 @@ int sys_layer_image_own_bytes(int file, uint64_t *ret)
                 m.map.fm_start = at;
                 m.map.fm_length = FIEMAP_MAX_OFFSET - at;
                 m.map.fm_extent_count = EXTENTS;
-                m.map.fm_flags = FIEMAP_FLAG_SYNC;
+                m.map.fm_flags = write_out ? FIEMAP_FLAG_SYNC : 0;
                 if (ioctl(file, FS_IOC_FIEMAP, &m) < 0)
                         return 0;
                 if (m.map.fm_mapped_extents == 0)
@@ -313,7 +312,7 @@ static int configure(int dev, int file)
 }
 
 /* Another process may take the free device before it is configured: retry. */
-static int attach(int file, char *ret_path, size_t size)
+int sys_layer_image_attach(int file, char *ret_path, size_t size)
 {
         cay_auto_close int control = sys_open_at(AT_FDCWD, "/dev/loop-control", O_RDWR, 0);
 
@@ -351,7 +350,7 @@ static int make(const char *dir, uint64_t bytes, uint64_t inodes, char *ret_path
         if (file < 0)
                 return file;
         r = sys_layer_image_format(file, bytes, inodes, false);
-        return r < 0 ? r : attach(file, ret_path, size);
+        return r < 0 ? r : sys_layer_image_attach(file, ret_path, size);
 }
 
 /*
@@ -366,7 +365,7 @@ int sys_layer_image_mount_file(int file, unsigned attr)
         const char *options[] = {
                 source, "noinit_itable", "nobarrier", "discard", "errors=remount-ro", NULL
         };
-        cay_auto_close int dev = attach(file, source + 7, sizeof(source) - 7);
+        cay_auto_close int dev = sys_layer_image_attach(file, source + 7, sizeof(source) - 7);
 
         return dev < 0 ? dev : sys_mount_new("ext4", options, attr);
 }
@@ -375,7 +374,7 @@ int sys_layer_image_mount_durable(int file, unsigned attr)
 {
         char source[48] = "source=";
         const char *options[] = { source, "noinit_itable", "discard", "errors=remount-ro", NULL };
-        cay_auto_close int dev = attach(file, source + 7, sizeof(source) - 7);
+        cay_auto_close int dev = sys_layer_image_attach(file, source + 7, sizeof(source) - 7);
 
         return dev < 0 ? dev : sys_mount_new("ext4", options, attr);
 }

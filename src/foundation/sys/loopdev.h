@@ -58,10 +58,20 @@ int sys_layer_image_copy(int from, int to);
 int sys_layer_image_share(int from, int to);
 int sys_layer_image_copy_data(int from, int to);
 bool sys_layer_image_can_share(int from, int to); /* shares one block */
-/* Bytes of it that no other file shares, when it is written out; all of them where the file system does not tell. 0 or -errno. */
-int sys_layer_image_own_bytes(int file, uint64_t *ret);
+/*
+ * Bytes of it that no other file shares; all of them where the file system does not tell. write_out: first
+ * writes what is not on disk yet, else it is not counted. 0 or -errno.
+ */
+int sys_layer_image_own_bytes(int file, bool write_out, uint64_t *ret);
 /* True if it has a journal: then the next mount of an unclean one repairs it. */
 bool sys_layer_image_has_journal(int file);
+
+/*
+ * The parts of that, for other file systems in files (xfs_pool.h). run: a program on the file, whose path is
+ * the last argument: its exit status, or -errno. attach: the open device, whose path is written, or -errno.
+ */
+int sys_layer_image_run(int file, const char *program, char *const *argv);
+int sys_layer_image_attach(int file, char *ret_path, size_t size);
 
 /*
  * An unnamed file in `dir`, formatted, mounted detached: the mount, or -errno. inodes 0: as many as are

@@ -17,6 +17,7 @@
 #define WIRE_CA 768
 #define WIRE_MAGIC 0x63617977u
 #define WIRE_LAYERS_FD 5   /* the same: folder of layers that outlive their box */
+#define WIRE_DISK_FD 6     /* the same: a folder on the disk whose blocks these take in the end */
 #define WIRE_LAYERS 8      /* ids of layers in one answer */
 #define WIRE_BELOW 1024    /* path below a root, with its NUL */
 #define WIRE_VOLUMES 8     /* of one box */
