@@ -320,6 +320,38 @@ bool cay_intent_is_code_line(const char *line, size_t len)
                is_import(line, len) || is_block_line(line, len);
 }
 
+/* Words of sentences that commands seldom have: "docker and tell me" is no command. */
+static bool has_sentence_word(const char *line, size_t len)
+{
+        static const char *const words[] = { "and",  "the",   "me",   "it", "to",   "for",  "please",
+                                             "then", "now",   "on",   "my", "this", "that", "in",
+                                             "is",   "a",     "with", "so", "or",   "does", "do",
+                                             "und",  "bitte", "et",   "y",  "e",    "en" };
+
+        for (size_t at = 0, n; at < len; at += n + 1) {
+                const char *end = memchr(line + at, ' ', len - at);
+
+                n = end ? (size_t)(end - line) - at : len - at;
+                for (size_t i = 0; i < CAY_COUNT(words); i++)
+                        if (strlen(words[i]) == n && strncasecmp(words[i], line + at, n) == 0)
+                                return true;
+        }
+        return false;
+}
+
+/* Behind words of a sentence less is code than on a line of its own: a command without words of sentences, a call that ends
+ * like one, SQL in capitals or with its semicolon. */
+bool cay_intent_is_code_tail(const char *tail, size_t len)
+{
+        while (len > 0 && isspace((unsigned char)tail[len - 1]))
+                len--;
+        if (len < 3 || tail[len - 1] == '?')
+                return false;
+        return (is_command_line(tail, len) && !has_sentence_word(tail, len)) ||
+               (memchr(");}", tail[len - 1], 3) && memchr(tail, '(', len) && is_statement(tail, len)) ||
+               (is_sql(tail, len) && (isupper((unsigned char)tail[1]) || tail[len - 1] == ';'));
+}
+
 /* What was typed and what came back, copied from a terminal. */
 static bool is_transcript_line(const char *line, size_t len)
 {

@@ -31,6 +31,8 @@ void cay_intent_split_done(struct cay_intent_split *s);
 
 const struct cay_language *cay_intent_guess_language(const char *code, size_t len);
 bool cay_intent_is_code_line(const char *line, size_t len); /* as programs have them and letters do not */
+bool cay_intent_is_code_tail(const char *tail,
+                             size_t len); /* the same for the rest of a line, behind words */
 bool cay_intent_is_log_line(const char *line, size_t len);
 
 /* Prints, or is a command: a run has an effect. */

@@ -13,6 +13,7 @@
 #define QUOTE_MAX 400u  /* bytes between two quotation marks */
 #define INLINE_MIN 3u   /* a shorter one is a name */
 #define LOOK_LINES 400u /* lines that are looked at for code without a fence */
+#define LEAD_WORDS 12u  /* words of a line that code without marks may stand behind */
 
 struct fence {
         char mark; /* 0: none is open */
@@ -213,6 +214,85 @@ static void take_inline(struct cay_intent_split *s, const char *text, bool keeps
         }
 }
 
+/* The rest of an order in words, behind a command that stands in it: "fuehr rm -rf build aus", "run ls -l please". */
+static size_t trim_order(const char *text, size_t at, size_t end)
+{
+        static const char *const words[] = { " please", " pls",   " plz", " now",   " thanks", " aus",
+                                             " bitte",  " uit",   " aub", " graag", " stp",    " svp",
+                                             " porfa",  " favor", " por", " ut",    " tack",   " prosze" };
+
+        while (end > at && isspace((unsigned char)text[end - 1]))
+                end--;
+        for (size_t i = 0; i < CAY_COUNT(words); i++) {
+                size_t n = strlen(words[i]);
+
+                if (end - at > n && memcmp(text + end - n, words[i], n) == 0) {
+                        end -= n;
+                        i = (size_t)-1; /* from the first again: "por favor" */
+                }
+        }
+        return end;
+}
+
+/* Where in a line code begins behind words ("please run rm -rf build", "run this: print(1)"); `end`: nowhere. */
+static size_t find_tail(const struct cay_intent_split *s, const char *text, size_t at, size_t end)
+{
+        for (unsigned words = 0; at < end && words < LEAD_WORDS; words++) {
+                const char *gap = memchr(s->plain + at, ' ', end - at);
+
+                if (!gap)
+                        return end;
+                at = skip_blanks(s->plain, (size_t)(gap - s->plain), end);
+                if (at < end && cay_intent_is_code_tail(text + at, end - at))
+                        return at;
+        }
+        return end;
+}
+
+static bool is_word_of(char c)
+{
+        return isalpha((unsigned char)c) || (unsigned char)c >= 0x80;
+}
+
+/* The end of the last word that is more than letters, of the first at least: plain words behind it may be words about the command
+ * ("rm -rf build tomorrow"), so that they are read too. */
+static size_t find_last_sign(const char *text, size_t from, size_t end)
+{
+        size_t last = from;
+
+        for (size_t at = from; at < end;) {
+                bool is_plain = true;
+
+                for (; at < end && text[at] != ' '; at++)
+                        is_plain = is_plain && is_word_of(text[at]);
+                if (!is_plain || last == from)
+                        last = at;
+                at = skip_blanks(text, at, end);
+        }
+        return last;
+}
+
+/* Code in a line without any mark around it, in a message that has no other: to its line's end. It leaves its mark as `code` does. */
+static void take_tail(struct cay_intent_split *s, const char *text)
+{
+        unsigned nr = 0;
+
+        for (size_t at = 0, end, from; at < s->len && nr < LOOK_LINES; at = end, nr++) {
+                size_t last;
+
+                end = line_end(text, at, s->len);
+                last = trim_order(text, at, end);
+                from = find_tail(s, text, at, last);
+                if (from == last)
+                        continue;
+                keep(s,
+                     &(struct cay_intent_piece){ .kind = CAY_INTENT_INLINE, .at = from, .len = last - from });
+                blank(s, from, find_last_sign(text, from, last), ' ');
+                s->plain[from] = CAY_INTENT_CODE_MARK;
+                return;
+        }
+}
+
 static const struct quote {
         const char *open, *close;
         bool is_apostrophe; /* the mark also stands inside of words */
@@ -294,6 +374,8 @@ int cay_intent_split(const char *text, size_t len, struct cay_intent_split *ret)
         if (ret->count == 0)
                 take_loose(ret, text);
         take_inline(ret, text, ret->count == 0);
+        if (ret->count == 0)
+                take_tail(ret, text);
         take_quotes(ret);
         return 0;
 }

@@ -20,8 +20,9 @@
 
 static const char *const old[] = { "en", "de", "es", "fr" };
 static const char *const halves[] = { "tune", "test" };
-static const char *const dev[] = { "dev_a", "dev_c", "dev_own", "dev_f" };
+static const char *const dev[] = { "dev_a", "dev_c", "dev_own", "dev_f", "dev_g" };
 static const char *const blind[] = { "blind_b", "blind_d", "blind_e" };
+#define BY_OTHERS 2u /* the first of them: their authors never changed the tables */
 
 static void detect(struct figures *f, const char *name, const struct jsonl_message *m, size_t len)
 {
@@ -146,9 +147,16 @@ static void test_tuning(void **state)
         (void)state;
 }
 
+static void check_goals(const struct figures *f)
+{
+        assert_true(f->mistakes * 1000 <= MISTAKES_MAX_PERMILLE * f->others);
+        assert_true(f->found * 1000 >= FOUND_MIN_PERMILLE * f->runs);
+        assert_int_equal(f->unasked, 0);
+}
+
 static void test_blind(void **state)
 {
-        struct figures all = { 0 };
+        struct figures all = { 0 }, others = { 0 };
         char *doc = read_doc();
         bool has = true;
 
@@ -158,13 +166,17 @@ static void test_blind(void **state)
                 if (count_lines(&f, blind[i])) {
                         has = has_row(doc, blind[i], &f) && has;
                         count_lines(&all, blind[i]);
+                        if (i < BY_OTHERS)
+                                count_lines(&others, blind[i]);
                 }
         }
         if (all.all > 0) {
                 has = has_row(doc, "all blind", &all) && has_table(doc, &all) && has;
-                assert_true(all.mistakes * 1000 <= MISTAKES_MAX_PERMILLE * all.others);
-                assert_true(all.found * 1000 >= FOUND_MIN_PERMILLE * all.runs);
-                assert_int_equal(all.unasked, 0);
+                check_goals(&all);
+        }
+        if (others.all > 0) {
+                has = has_table(doc, &others) && has;
+                check_goals(&others);
         }
         free(doc);
         assert_true(has);

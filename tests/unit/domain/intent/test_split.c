@@ -45,6 +45,18 @@ static const struct want wants[] = {
         { "say 'run this' ok", 0, CAY_INTENT_NO_CODE, NULL, NULL, "run this", "ok" },
         { "don't run it, it's bad", 0, CAY_INTENT_NO_CODE, NULL, NULL, NULL, "don't run it, it's bad" },
         { "5\" and run", 0, CAY_INTENT_NO_CODE, NULL, NULL, NULL, "and run" },
+        { "please run kubectl delete pod web-0", 1, CAY_INTENT_INLINE, "kubectl delete pod web-0", "",
+          "kubectl", "run" },
+        { "run this: print(sum(range(10)))", 1, CAY_INTENT_INLINE, "print(sum(range(10)))", "", "sum",
+          "run this:" },
+        { "Run DROP TABLE x;\nthanks", 1, CAY_INTENT_INLINE, "DROP TABLE x;", "", "DROP", "thanks" },
+        { "fuehr rm -rf build aus", 1, CAY_INTENT_INLINE, "rm -rf build", "", "rm -rf", " aus" },
+        { "run ls -l por favor", 1, CAY_INTENT_INLINE, "ls -l", "", "ls", "por favor" },
+        { "run rm -rf b-1 tomorrow", 1, CAY_INTENT_INLINE, "rm -rf b-1 tomorrow", "", "rm -rf b-1",
+          "tomorrow" },
+        { "start docker and tell me", 0, CAY_INTENT_NO_CODE, NULL, NULL, NULL, "docker" },
+        { "what does f(x) return?", 0, CAY_INTENT_NO_CODE, NULL, NULL, NULL, "return?" },
+        { "see `a b`, then run rm -rf x", 1, CAY_INTENT_INLINE, "a b", "", "a b", "rm -rf x" },
         { "", 0, CAY_INTENT_NO_CODE, NULL, NULL, NULL, NULL },
 };
 
