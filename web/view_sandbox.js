@@ -13,6 +13,7 @@ import './activity.js';
 import './processes.js';
 import './charts.js';
 import './network.js';
+import './load_desktop.js';
 
 /** Why there is no terminal. */
 const STOPPED = { stopped: 'This sandbox is stopped', error: 'This sandbox has failed', creating: 'This sandbox is being created' };
@@ -20,6 +21,7 @@ const STOPPED = { stopped: 'This sandbox is stopped', error: 'This sandbox has f
 const PANES = [
   ['terminal', 'Terminal', null],
   ['files', 'Files', 'cay-files'],
+  ['desktop', 'Desktop', 'cay-desktop'],
   ['activity', 'Activity', 'cay-activity'],
   ['processes', 'Processes', 'cay-processes'],
   ['network', 'Network', 'cay-network'],

@@ -4,6 +4,7 @@
 import readline from 'node:readline';
 import { checkFaults, openBrowser, Person, showFailure } from './page.mjs';
 import * as create from './steps_create.mjs';
+import * as desktop from './steps_desktop.mjs';
 import * as files from './steps_files.mjs';
 import * as heavy from './steps_heavy.mjs';
 import * as keyboard from './steps_keyboard.mjs';
@@ -35,8 +36,9 @@ function help(what, args) {
 
 const { activity_processes_ports_charts, a_refusal_that_passes, news_do_not_wait_for_a_broken_list, ...inside } = sandbox;
 const beside = { activity_processes_ports_charts, a_refusal_that_passes, news_do_not_wait_for_a_broken_list };
+const { a_desktop_comes_back, ...desk } = desktop;
 const LANES = [{ owner: 'ada', steps: { ...list, ...create, ...inside } }, { owner: 'ben', steps: { ...signIn, ...keyboard, ...others, ...beside } },
-  { owner: 'cyd', steps: { ...files, ...tryIt } }, { owner: 'cleo', steps: terminal }];
+  { owner: 'cyd', steps: { ...files, ...tryIt, ...desk } }, { owner: 'cleo', steps: terminal }];
 
 const wanted = process.argv.slice(2);
 const browser = await openBrowser();
@@ -67,7 +69,7 @@ try {
   const { makeMany, front_dies_and_page_recovers, ...measuring } = heavy;
   if (wanted.includes('real_builds')) await run({ owner: 'builder', steps: { real_builds } }); // with a Docker: docker/test_images.py
   if (wanted.includes('pictures')) await run({ owner: 'default', steps: { pictures } });
-  await run({ owner: 'default', steps: { front_dies_and_page_recovers } });
+  await run({ owner: 'default', steps: { front_dies_and_page_recovers, a_desktop_comes_back } });
   await Promise.all([!wanted.length || wanted.includes('two_hundred_sandboxes_stay_smooth') ? makeMany(help) : null, ...LANES.map(run)]);
   await run({ owner: 'default', steps: measuring });
 } finally {
