@@ -48,15 +48,19 @@ int sys_cgroup_host_open(struct sys_cgroup_host *host)
         memset(host, 0, sizeof(*host));
         for (int i = 0; i < SYS_CGROUP_PARTS; i++)
                 host->parent[i] = -1;
-        len = sys_read_file(AT_FDCWD, "/proc/self/mountinfo", mounts, sizeof(mounts));
-        if (len < 0)
-                return (int)len;
-        if (len == (ssize_t)sizeof(mounts) - 1)
-                return -E2BIG; /* truncated: controllers would seem to be missing */
         len = sys_read_file(AT_FDCWD, "/proc/self/cgroup", own, sizeof(own));
         if (len < 0 && len != -ENOENT) /* a kernel without cgroups has no such file */
                 return (int)len;
-        sys_cgroup_find(mounts, len < 0 ? "" : own, places);
+        if (len < 0)
+                own[0] = 0;
+        if (!sys_cgroup_find_usual("/sys/fs/cgroup", own, places)) {
+                len = sys_read_file(AT_FDCWD, "/proc/self/mountinfo", mounts, sizeof(mounts));
+                if (len < 0)
+                        return (int)len;
+                if (len == (ssize_t)sizeof(mounts) - 1)
+                        return -E2BIG; /* truncated: controllers would seem to be missing */
+                sys_cgroup_find(mounts, own, places);
+        }
         if (is_v2(places)) {
                 host->ops = &sys_cgroup_v2_ops;
                 sys_cgroup_v2_open(host, &places[SYS_CGROUP_2]);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds where the hierarchies are mounted and which nodes the caller is in, from /proc. */
+/*
+ * Finds where the hierarchies are mounted and which nodes the caller is in, from /proc. Usually they are where
+ * they always are, and a few looks there find that out. Otherwise mountinfo tells, for which the kernel writes
+ * a line about every mount of the machine: 0.1 ms for a few, a millisecond for hundreds.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -120,6 +124,47 @@ static void note(struct sys_cgroup_place *place, bool v2, const char *own, const
                 return;
         snprintf(place->mount, sizeof(place->mount), "%s", point);
         snprintf(place->own, sizeof(place->own), "%s", own);
+}
+
+/*
+ * The root of a hierarchy, and not a part of it that a container is shown: only that one has (v1) or lacks
+ * (v2) these files. `below` then has nothing to strip.
+ */
+static bool is_whole(const char *point, bool v2)
+{
+        char path[2 * SYS_CGROUP_PATH];
+
+        if (!is_hierarchy(point, v2) || snprintf(path, sizeof(path), "%s/%s", point,
+                                                 v2 ? "cgroup.events" : "release_agent") >= (int)sizeof(path))
+                return false;
+        return access(path, F_OK) == 0 ? !v2 : v2 && errno == ENOENT;
+}
+
+bool sys_cgroup_find_usual(const char *top, const char *own, struct sys_cgroup_place ret[SYS_CGROUP_PARTS])
+{
+        bool unified = is_whole(top, true);
+
+        memset(ret, 0, SYS_CGROUP_PARTS * sizeof(*ret));
+        for (int i = 0; i < SYS_CGROUP_PARTS; i++) {
+                bool v2 = i == SYS_CGROUP_2;
+                const char *controller = v2 ? NULL : sys_cgroup_controllers[i];
+                char path[SYS_CGROUP_PATH], point[SYS_CGROUP_PATH];
+
+                if (!own_path(own, controller, path, sizeof(path)))
+                        continue;
+                if (unified && !v2)
+                        return false; /* v1 beside it: somewhere else */
+                if (snprintf(point, sizeof(point), "%s%s%s", top, unified ? "" : "/",
+                             unified ? ""
+                             : v2    ? "unified"
+                                     : controller) >= (int)sizeof(point) ||
+                    !is_whole(point, v2))
+                        return false;
+                note(&ret[i], v2, path, "/", point);
+                if (!ret[i].mount[0])
+                        return false;
+        }
+        return true;
 }
 
 void sys_cgroup_find(char *mounts, const char *own, struct sys_cgroup_place ret[SYS_CGROUP_PARTS])

@@ -39,6 +39,11 @@ extern const char *const sys_cgroup_controllers[SYS_CGROUP_2];
  * /proc/self/cgroup.
  */
 void sys_cgroup_find(char *mounts, const char *own, struct sys_cgroup_place ret[SYS_CGROUP_PARTS]);
+/*
+ * The same without mountinfo, where everything that /proc/self/cgroup names is mounted whole at the usual
+ * place below `top` (/sys/fs/cgroup). false: something is not, and mountinfo has to say where.
+ */
+bool sys_cgroup_find_usual(const char *top, const char *own, struct sys_cgroup_place ret[SYS_CGROUP_PARTS]);
 
 /* The parents of boxes' nodes. They and their paths stay unset where the caller may not make nodes. */
 void sys_cgroup_v1_open(struct sys_cgroup_host *host, const struct sys_cgroup_place places[SYS_CGROUP_PARTS]);
