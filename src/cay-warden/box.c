@@ -394,4 +394,6 @@ void warden_box_on_status(struct warden *w, struct warden_box *box)
                 cay_step_reached(w->steps, CAY_STEP_made);
         }
         warden_answer(w, &a);
+        if (!w->has_swept)
+                warden_sweep(w, 0);
 }

@@ -30,6 +30,7 @@ struct content {
 static int folder = -1;
 static char folder_path[64] = RUN_FOLDER;
 static unsigned slot_count;
+static bool is_stuck;                         /* of the last sweep */
 static uint64_t taken[CAY_RECORD_SLOTS / 64]; /* bits: slots with ids that belong to others */
 
 static void note_taken(uint64_t first, uint64_t count)
@@ -299,11 +300,18 @@ unsigned cay_records_sweep(const struct sys_cgroup_host *host, unsigned wait_ms)
         struct sweep s = { .host = host };
 
         sys_dir_each(folder, sweep_one, &s);
-        if (s.stuck > 0) {
+        if (s.stuck > 0 && wait_ms > 0) {
                 s.until_ms = until_ms;
+                s.stuck = 0;
                 sys_dir_each(folder, sweep_one, &s);
         }
+        is_stuck = s.stuck > 0;
         return s.count;
+}
+
+bool cay_records_are_stuck(void)
+{
+        return is_stuck;
 }
 
 int cay_record_make(struct cay_record *rec, const char *id, const struct sys_cgroup_host *host,

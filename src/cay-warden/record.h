@@ -37,6 +37,8 @@ void cay_records_close(void);
  * were swept.
  */
 unsigned cay_records_sweep(const struct sys_cgroup_host *host, unsigned wait_ms);
+/* Whether the last sweep left something that did not die, or could not be removed, in its time. */
+bool cay_records_are_stuck(void);
 /* Takes a free slot and records what will be made for a box. */
 int cay_record_make(struct cay_record *rec, const char *id, const struct sys_cgroup_host *host,
                     const char *cgroup_name, struct cay_error *err);

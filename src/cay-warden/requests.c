@@ -46,6 +46,8 @@ static void on_hello(struct warden *w, const struct wire_request *req, struct wi
         }
         w->state = HELPER_READY;
         w->single = req->hello.flags & WIRE_HELLO_SINGLE;
+        if (!w->single && !w->has_swept)
+                warden_sweep(w, WARDEN_SWEEP_MS);
         a->hello.version = WIRE_VERSION;
         a->hello.can_hold = w->can_hold;
         a->hello.watched = w->can_watch;

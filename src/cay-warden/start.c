@@ -30,7 +30,6 @@
 
 #define LEAVE_MS 2000
 #define FILES_MAX 1048576u /* open files: far more than all boxes take */
-#define SWEEP_MS 5000      /* the last process of a box may have a file system to write out */
 
 static bool has_admin(void)
 {
@@ -204,17 +203,30 @@ int warden_set_up(struct warden *w, bool is_resumed, struct cay_error *err)
                 return -1;
         see_what_can_be_held(w);
         cay_step_reached(w->steps, CAY_STEP_warden_up);
-        cay_records_sweep(&w->cgroups, SWEEP_MS);
+        if (w->is_kept)
+                warden_sweep(w, WARDEN_SWEEP_MS);
         if (w->layers >= 0 && !is_resumed) {
                 cay_keep_clone_sweep(w->layers);
                 cay_keep_reserve(w->disk, 0); /* what the last one kept back; room.c takes its own */
         }
-        cay_step_reached(w->steps, CAY_STEP_swept);
         if (w->front >= 0)
                 warden_watch(w, w->front, WATCH_FRONT, NULL);
         if (w->keeper >= 0)
                 warden_watch(w, w->keeper, WATCH_KEEPER, NULL);
         return 0;
+}
+
+void warden_sweep(struct warden *w, unsigned wait_ms)
+{
+        w->has_swept = true;
+        cay_records_sweep(&w->cgroups, wait_ms);
+        cay_step_reached(w->steps, CAY_STEP_swept);
+}
+
+void warden_sweep_at_last(struct warden *w)
+{
+        if (!w->has_swept || cay_records_are_stuck())
+                warden_sweep(w, WARDEN_SWEEP_MS);
 }
 
 /* Unread input is read before exit: closing with unread bytes would discard the answer. */

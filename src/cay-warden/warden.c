@@ -125,6 +125,7 @@ static int serve(struct warden *w)
                         warden_box_unmake(w, &w->boxes[i]);
                 }
         warden_volumes_close(w);
+        warden_sweep_at_last(w);
         cay_records_close();
         return w->failed;
 }

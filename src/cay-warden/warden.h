@@ -133,8 +133,9 @@ struct warden {
         bool self;   /* boxes make their own mounts: we may not, or this kernel cannot */
         int signals; /* reports ends of boxes without pidfds; 0: not needed */
         struct cay_ids_pool ids;
-        bool single; /* ends with its first box */
-        bool failed; /* something could not be removed: our exit status says so */
+        bool single;    /* ends with its first box */
+        bool has_swept; /* what dead wardens left */
+        bool failed;    /* something could not be removed: our exit status says so */
         struct sys_cgroup_host cgroups;
         struct cay_steps *steps; /* shared with boxes */
         unsigned leaving;        /* boxes in that state */
@@ -145,6 +146,8 @@ struct warden {
         unsigned rows; /* of boxes that were ever used: the rest is not even touched */
         struct warden_box boxes[WARDEN_BOXES];
 };
+
+#define WARDEN_SWEEP_MS 5000 /* the last process of a box may have a file system to write out */
 
 int warden_main(bool kept);
 int warden_main_resume(int state_fd); /* upgrade.h */
@@ -168,6 +171,13 @@ void warden_watch_nr(struct warden *w, int fd, unsigned kind, unsigned nr);
 void warden_take_given(struct warden *w, bool kept); /* what a warden is born with */
 /* is_resumed: our predecessor's boxes are in the table, and its cgroups are ours. */
 int warden_set_up(struct warden *w, bool is_resumed, struct cay_error *err);
+/*
+ * Removes what dead wardens left. A warden of a daemon does so before it serves anybody. One that serves a
+ * single run looks at it while the command runs, and nobody waits for that: each live box of the machine costs
+ * the sweep two microseconds. It takes what needs time last, before it ends.
+ */
+void warden_sweep(struct warden *w, unsigned wait_ms);
+void warden_sweep_at_last(struct warden *w);
 /* Reports why nothing is available, in answer to the front's first request. The exit status. */
 int warden_refuse(struct warden *w, const struct cay_error *err);
 

@@ -51,7 +51,6 @@ static const struct {
         { "cli_start",       DIES, NEVER, NEVER },
         { "warden_spawned",  DIES, FAILS, NEVER },
         { "warden_up",       DIES, FAILS, NEVER },
-        { "swept",           DIES, FAILS, NEVER },
         { "plan_sent",       DIES, FAILS, NEVER },
         { "confined",        DIES, FAILS, NEVER },
         { "recorded",        DIES, FAILS, NEVER },
@@ -70,6 +69,8 @@ static const struct {
         { "box_dropped",     DIES, FAILS, FAILS },
         { "made",            DIES, FAILS, ENDS  },
         { "opened",          DIES, ENDS,  NEVER },
+        /* While the command runs, and nobody waits for it. */
+        { "swept",           DIES, ENDS,  ENDS  },
         /* From here on the command's own end is known, but not that everything is cleaned up. */
         { "ended",           DIES, FAILS, NEVER },
         { "drop_asked",      DIES, FAILS, WELL  },
