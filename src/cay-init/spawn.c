@@ -3,7 +3,9 @@
 #include "cay-init/spawn.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -229,6 +231,21 @@ static pid_t start_new(struct cay_channel *ch, struct cay_child *c, struct cay_e
         return pid;
 }
 
+/*
+ * The first child has begun where its cpuset lets it be, as we were there. From now on the two may run at the same
+ * time. Later commands are prepared ahead (prefork.h), and need not begin at a certain place.
+ */
+static void use_all_cpus(struct cay_init *init)
+{
+        cpu_set_t all;
+
+        if (!(init->config.flags & CAY_INIT_PLACED))
+                return;
+        init->config.flags &= ~(uint32_t)CAY_INIT_PLACED;
+        memset(&all, 0xff, sizeof(all));
+        sched_setaffinity(0, sizeof(all), &all); /* ignoring: we are slower then */
+}
+
 void cay_spawn_start(struct cay_channel *ch, const struct cay_box_open *open, const struct cay_worker *worker)
 {
         cay_auto(cay_ends_close) struct cay_ends e = CAY_ENDS_NONE;
@@ -247,6 +264,7 @@ void cay_spawn_start(struct cay_channel *ch, const struct cay_box_open *open, co
                 pid = start_new(ch, &c, &e);
         if (pid < 0)
                 return;
+        use_all_cpus(init);
         cay_init_filter(init);
         init->childless = false;
         cay_watcher_wake(init);

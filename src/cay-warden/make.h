@@ -31,4 +31,5 @@ int warden_make_mounts(struct warden *w, struct warden_box *box, const struct wa
 /* make_send.c: 0 or -errno. The second is queued in cay-init's socket before it runs. */
 int warden_make_send_mounts(struct warden_box *box, const int *mounts);
 int warden_make_send_config(struct warden *w, struct warden_box *box, int link,
-                            const struct cay_proc_overlay *proc_overlay, uint32_t cpus, bool oom_set);
+                            const struct cay_proc_overlay *proc_overlay, uint32_t cpus, bool oom_set,
+                            bool is_placed);

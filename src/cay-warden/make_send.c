@@ -93,14 +93,15 @@ static unsigned list_fds(const struct warden_box *box, int link, const struct ca
 
 /* cay-init's configuration, queued in its socket before it runs. */
 int warden_make_send_config(struct warden *w, struct warden_box *box, int link,
-                            const struct cay_proc_overlay *proc_overlay, uint32_t cpus, bool oom_set)
+                            const struct cay_proc_overlay *proc_overlay, uint32_t cpus, bool oom_set,
+                            bool is_placed)
 {
         const struct wire_plan *p = &box->plan;
         struct cay_init_config c = {
                 .magic = CAY_INIT_MAGIC,
                 .size = sizeof(c),
                 .flags = CAY_INIT_ISOLATED | (p->flags & WIRE_PLAN_READ_ONLY ? CAY_INIT_READ_ONLY : 0) |
-                         (oom_set ? CAY_INIT_OOM_SET : 0) |
+                         (oom_set ? CAY_INIT_OOM_SET : 0) | (is_placed ? CAY_INIT_PLACED : 0) |
                          (box->ids.source == CAY_IDS_ONE ? CAY_INIT_ONE_ID : 0),
                 .uid = CAY_BOX_USER,
                 .gid = CAY_BOX_USER,

@@ -22,10 +22,11 @@
 
 #define FILES_TO_MAKE 64u /* descriptors that making a box takes at once, with those that a message brings */
 
-static int make_cgroups(struct warden *w, struct warden_box *box, struct cay_error *err)
+static struct sys_cgroup_limits limits_of(const struct warden *w, const struct warden_box *box)
 {
         const struct wire_plan *p = &box->plan;
-        struct sys_cgroup_limits l = {
+
+        return (struct sys_cgroup_limits){
                 .memory_bytes = cay_layer_is_on(p->test_off, CAY_LAYER_MEMORY) ? p->memory_bytes : 0,
                 .swap_bytes = p->swap_bytes,
                 .hold_swap = w->can_hold & HELPER_LIMIT_SWAP,
@@ -33,6 +34,12 @@ static int make_cgroups(struct warden *w, struct warden_box *box, struct cay_err
                 .cpu_milli = cay_layer_is_on(p->test_off, CAY_LAYER_CPU) ? p->cpu_milli : 0,
                 .spread = box->record.slot,
         };
+}
+
+static int make_cgroups(struct warden *w, struct warden_box *box, struct cay_error *err)
+{
+        const struct wire_plan *p = &box->plan;
+        struct sys_cgroup_limits l = limits_of(w, box);
         const char *what = "?";
         int r;
 
@@ -105,7 +112,9 @@ static int instruct(struct warden *w, struct warden_box *box, const struct warde
                     const struct cay_proc_overlay *proc_overlay, bool tmpfs, uint32_t cpus,
                     struct cay_error *err)
 {
-        bool oom_set = offer_to_oom_killer(w, box);
+        const struct sys_cgroup_limits l = limits_of(w, box);
+        bool oom_set = offer_to_oom_killer(w, box),
+             is_placed = sys_cgroup_send_ahead(&w->cgroups, &l, box->pid);
         int mounts[ISOLATE_MOUNTS], r;
 
         for (unsigned i = 0; i < ISOLATE_MOUNTS; i++)
@@ -126,7 +135,7 @@ static int instruct(struct warden *w, struct warden_box *box, const struct warde
                         close(mounts[i]);
         if (r < 0)
                 return -1;
-        r = warden_make_send_config(w, box, given->link, proc_overlay, cpus, oom_set);
+        r = warden_make_send_config(w, box, given->link, proc_overlay, cpus, oom_set, is_placed);
         if (r == -EPIPE)
                 return 0; /* it has given up already: the status pipe says why */
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "instruct cay-init") : 0;

@@ -241,6 +241,21 @@ int sys_cgroup_cpu_list(const struct sys_cgroup_host *host, const struct sys_cgr
         return len < size ? 0 : -E2BIG;
 }
 
+bool sys_cgroup_send_ahead(const struct sys_cgroup_host *host, const struct sys_cgroup_limits *l, pid_t pid)
+{
+        static uint16_t cpus[SYS_CGROUP_CPUS];
+        unsigned count, want = choose_cpus(host, l->cpu_milli, cpus, &count);
+        cpu_set_t set;
+
+        if (want == count)
+                return false;
+        CPU_ZERO(&set);
+        for (unsigned i = 0; i < want; i++)
+                if (cpus[(l->spread + i) % count] < CPU_SETSIZE)
+                        CPU_SET(cpus[(l->spread + i) % count], &set);
+        return sched_setaffinity(pid, sizeof(set), &set) == 0;
+}
+
 /*
  * Opens the node's directory and the files needed to make children and to move processes; none that sets
  * limits.

@@ -22,6 +22,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "foundation/base/banned.h"
 
@@ -104,6 +105,11 @@ int sys_cgroup_begin(const struct sys_cgroup_host *host, const char *name, struc
 int sys_cgroup_make(const struct sys_cgroup_host *host, struct sys_cgroup *cg);
 /* How many processors a box with this limit sees (0: no limit); 0 where there is no cpuset. */
 uint32_t sys_cgroup_cpus(const struct sys_cgroup_host *host, uint32_t cpu_milli);
+/*
+ * A sleeping process wakes up on a processor of this limit's cpuset. false: there is no cpuset, or it has all.
+ * To join a cpuset from a processor that it lacks takes a wake-up of the kernel's migration thread.
+ */
+bool sys_cgroup_send_ahead(const struct sys_cgroup_host *host, const struct sys_cgroup_limits *l, pid_t pid);
 /*
  * Writes the limits and gives the cgroup2 node to its owner. On failure *ret_what names the file. An ordinary
  * user cannot change the owner, not even to ids of the user's own range. That is not a failure: the node

@@ -42,6 +42,7 @@ enum { /* cay_init_config.flags */
        CAY_INIT_ONE_ID = 8,  /* there is only our own id: commands share it */
        CAY_INIT_DOCKER =
                16, /* in a Docker container: no control socket, no descriptors (cay-init/docker.h) */
+       CAY_INIT_PLACED = 32, /* we may only use the processors of commands: until the first one has started */
 };
 
 enum { /* cay_init_config.watch: limits that the kernel does not enforce here, so init does */

@@ -254,6 +254,27 @@ static void truth_about_processors(void **state)
         assert_string_equal(r.out, expect);
 }
 
+/* It begins on a processor of its commands' cpuset, so that they do, and is let go when the first has begun. */
+static void init_has_all_processors(void **state)
+{
+        char expect[16], count[16];
+        cpu_set_t mine;
+        struct run r;
+
+        run_need_root();
+        assert_int_equal(sched_getaffinity(0, sizeof(mine), &mine), 0);
+        snprintf(count, sizeof(count), "%d", CPU_COUNT(&mine));
+        r = CAY("--cpus", "0.5", "--timeout", "5m", "/bin/sh", "-c",
+                "cpus() { sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/$1/status; }; i=0; "
+                "count() { cpus 1 | awk -F, '{ for (i = 1; i <= NF; i++) { n = split($i, a, \"-\"); s += "
+                "a[n] - a[1] + 1 } "
+                "print s }'; }; until test $(count) -eq $0 || test $i -gt 400; do sleep 0.05; i=$((i + 1)); "
+                "done; count",
+                count);
+        snprintf(expect, sizeof(expect), "%d\n", CPU_COUNT(&mine));
+        assert_string_equal(r.out, expect);
+}
+
 static void truth_about_memory(void **state)
 {
         struct run r;
@@ -427,6 +448,7 @@ int main(void)
                 TEST(syscalls),
                 TEST(signalled),
                 TEST(truth_about_processors),
+                TEST(init_has_all_processors),
                 TEST(truth_about_memory),
                 TEST(truth_about_time),
                 TEST(host_template),
