@@ -9,6 +9,7 @@
 struct args {
         const char *id;
         struct cay_service_life life;
+        bool waits, has_waits;
 };
 
 #define ID_FIELD                                                                                             \
@@ -18,6 +19,15 @@ struct args {
         }
 
 static const struct cay_field fields[] = { ID_FIELD, {} };
+
+static const struct cay_field destroy_fields[] = {
+        ID_FIELD,
+        { "wait", CAY_FIELD_BOOL, offsetof(struct args, waits), 0,
+          "false: answer as soon as it is stored that the sandbox is gone; it is killed and removed right "
+          "after",
+          .given = CAY_FIELD_GIVEN(struct args, has_waits) },
+        {},
+};
 
 static const struct cay_field extend_fields[] = {
         ID_FIELD,
@@ -41,7 +51,7 @@ static void on_gone_for_good(struct change *s)
 
         cay_op_result_begin(&o, s->call);
         cay_op_key_text(&o.j, "sandbox_id", s->id);
-        cay_op_key_text(&o.j, "status", "destroyed");
+        cay_op_key_text(&o.j, "status", s->service.early ? "removing" : "destroyed");
         cay_op_result_answer(&o, s->call, CAY_OP_OK);
 }
 
@@ -155,10 +165,13 @@ static void run_resume(struct cay_op_call *c)
 static void run_destroy(struct cay_op_call *c)
 {
         struct cay_viewer viewer;
+        const struct args *a = c->args;
         struct change *s = begin(c, &viewer);
 
-        if (s)
-                cay_service_destroy(c->world->service, &viewer, s->id, &s->service);
+        if (!s)
+                return;
+        s->service.early = a->has_waits && !a->waits;
+        cay_service_destroy(c->world->service, &viewer, s->id, &s->service);
 }
 
 static void run_extend(struct cay_op_call *c)
@@ -201,5 +214,5 @@ CHANGE(extend, "POST /api/sandboxes/{id}/extend",
                                                   { "idle_timeout", "idle_timeout",
                                                     "Seconds that it may be idle; 0: for ever." }),
                         .picks = CAY_TOOL_SANDBOX_PICKS));
-CHANGE(destroy, "DELETE /api/sandboxes/{id}", "Destroys a sandbox and everything that belongs to it", fields,
-       CAY_OP_DESTRUCTIVE, cay_result_destroyed);
+CHANGE(destroy, "DELETE /api/sandboxes/{id}", "Destroys a sandbox and everything that belongs to it",
+       destroy_fields, CAY_OP_DESTRUCTIVE, cay_result_destroyed);

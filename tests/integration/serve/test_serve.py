@@ -16,7 +16,7 @@ import tarfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import CAY, PATIENCE_S, Daemon, ready_again, wait_for  # noqa: E402
+from daemon import CAY, PATIENCE_S, Daemon, children, is_alive, ready_again, wait_for  # noqa: E402
 
 
 def events_of(response):
@@ -102,6 +102,27 @@ def test_life(d):
     events = d.must(200, "GET", f"/api/sandboxes/{box}/events?limit=1000")["events"]
     assert len(events) >= 4 and all(e["sandbox_id"] == box for e in events), events
     assert isinstance(events[0]["detail"], dict), events[0]
+
+
+def test_destroy_without_waiting(d):
+    """Answered while the warden cannot have removed anything yet; then it does."""
+    warden = d.child("cay-warden")
+    before = set(children(warden))
+    box = d.make(name="brief")
+    d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": ["sleep", "1000"], "background": True})
+    (init, _), = set(children(warden)) - before
+    os.kill(warden, signal.SIGSTOP)
+    try:
+        gone = d.must(200, "DELETE", f"/api/sandboxes/{box}?wait=false")
+        assert gone == {"sandbox_id": box, "status": "removing"}, gone
+        d.must(404, "GET", f"/api/sandboxes/{box}")
+        d.must(404, "DELETE", f"/api/sandboxes/{box}")
+        assert is_alive(init)
+    finally:
+        os.kill(warden, signal.SIGCONT)
+    wait_for("its box to go", lambda: not is_alive(init))
+    again = d.make(name="brief")
+    assert d.must(200, "DELETE", f"/api/sandboxes/{again}?wait=true")["status"] == "destroyed"
 
 
 def test_pages(d):

@@ -11,7 +11,7 @@ export const OPERATIONS = {
   sandbox_create: { method: "POST", path: "/api/sandboxes", query: [], body: "json", answer: "json", once: true },
   sandbox_list: { method: "GET", path: "/api/sandboxes", query: ["name","template","label","metadata","created_after","state","older_than","idle_for","cursor","limit","newest_first"], body: null, answer: "json", once: false },
   sandbox_get: { method: "GET", path: "/api/sandboxes/{id}", query: [], body: null, answer: "json", once: false },
-  sandbox_destroy: { method: "DELETE", path: "/api/sandboxes/{id}", query: [], body: null, answer: "json", once: false },
+  sandbox_destroy: { method: "DELETE", path: "/api/sandboxes/{id}", query: [], body: "json", answer: "json", once: false },
   sandbox_start: { method: "POST", path: "/api/sandboxes/{id}/start", query: [], body: null, answer: "json", once: false },
   sandbox_stop: { method: "POST", path: "/api/sandboxes/{id}/stop", query: [], body: null, answer: "json", once: false },
   sandbox_pause: { method: "POST", path: "/api/sandboxes/{id}/pause", query: [], body: null, answer: "json", once: false },

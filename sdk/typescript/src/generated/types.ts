@@ -1080,6 +1080,8 @@ export interface SandboxGetArgs {
 export interface SandboxDestroyArgs {
   /** id or name of the sandbox */
   id: string;
+  /** false: answer as soon as it is stored that the sandbox is gone; it is killed and removed right after */
+  wait?: boolean | null;
 }
 
 /** Answer of sandbox_destroy. */

@@ -20,7 +20,7 @@ OPS: Dict[str, Op] = {
     "sandbox_create": Op("sandbox_create", "POST", "/api/sandboxes", (), (), ('name', 'labels', 'metadata', 'env', 'limits', 'memory_limit', 'cpu_limit', 'may_skip', 'engine', 'network', 'network_mode', 'allow', 'deny', 'private_network', 'private_name', 'secrets', 'init', 'ports', 'volumes', 'workspace', 'read_only', 'on_timeout', 'sleep_after_s', 'machine', 'confirm', 'project_name', 'template', 'snapshot', 'timeout', 'idle_timeout', 'own_user_only', 'purpose', 'execution_id'), False, "exec"),
     "sandbox_list": Op("sandbox_list", "GET", "/api/sandboxes", (), ('name', 'template', 'label', 'metadata', 'created_after', 'state', 'older_than', 'idle_for', 'cursor', 'limit', 'newest_first'), (), False, "read"),
     "sandbox_get": Op("sandbox_get", "GET", "/api/sandboxes/{id}", ('id',), (), (), False, "read"),
-    "sandbox_destroy": Op("sandbox_destroy", "DELETE", "/api/sandboxes/{id}", ('id',), (), (), False, "exec"),
+    "sandbox_destroy": Op("sandbox_destroy", "DELETE", "/api/sandboxes/{id}", ('id',), (), ('wait',), False, "exec"),
     "sandbox_start": Op("sandbox_start", "POST", "/api/sandboxes/{id}/start", ('id',), (), (), False, "exec"),
     "sandbox_stop": Op("sandbox_stop", "POST", "/api/sandboxes/{id}/stop", ('id',), (), (), False, "exec"),
     "sandbox_pause": Op("sandbox_pause", "POST", "/api/sandboxes/{id}/pause", ('id',), (), (), False, "exec"),

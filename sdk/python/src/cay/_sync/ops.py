@@ -273,12 +273,13 @@ class Ops:
         """
         return cast(Sandbox, self._call("sandbox_get", {"id": id}))
 
-    def sandbox_destroy(self, *, id: str) -> SandboxDestroyResult:
+    def sandbox_destroy(self, *, id: str, wait: Optional[bool] = None) -> SandboxDestroyResult:
         """Destroys a sandbox and everything that belongs to it
 
         id: id or name of the sandbox
+        wait: false: answer as soon as it is stored that the sandbox is gone; it is killed and removed right after
         """
-        return cast(SandboxDestroyResult, self._call("sandbox_destroy", {"id": id}))
+        return cast(SandboxDestroyResult, self._call("sandbox_destroy", {"id": id, "wait": wait}))
 
     def sandbox_start(self, *, id: str) -> Sandbox:
         """Starts a sandbox that is stopped or failed
