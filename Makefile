@@ -38,7 +38,7 @@ help:
 	@echo "make check-style  formatting, layers, headers that stand alone"
 	@echo "make format       let clang-format decide"
 	@echo "make tidy         clang-tidy over src/"
-	@echo "make bench        cay against bubblewrap and runc, and the daemon over REST (RUNS=$(RUNS) SANDBOXES=$(SANDBOXES))"
+	@echo "make bench        cay against its peers, and which rows of the design hold (RUNS=$(RUNS) SANDBOXES=$(SANDBOXES) PARTS=…)"
 	@echo "make soak         mixed load on a daemon for SOAK_SECONDS=$(SOAK_SECONDS) (soak-long: 100,000 sandboxes)"
 	@echo "make fuzz         every fuzzer for FUZZ_SECONDS=$(FUZZ_SECONDS)"
 	@echo "make sdk          the client libraries as packages, in build/sdk"
@@ -138,11 +138,7 @@ sdk:
 bench:
 	@scripts/bootstrap build bench
 	@$(MAKE) --no-print-directory build
-	@build/bench/bench --runs $(RUNS) build
-	@echo; build/bench/bench --as 4243 --only spawn,cay,bubblewrap,bare --runs $(RUNS) build
-	@echo; build/bench/bench_daemon --runs $(RUNS) --sandboxes $(SANDBOXES) build
-	@echo; CAY_SOURCE_DIR=$(CURDIR) CAY_BUILD_DIR=$(CURDIR)/build RUNS=$(RUNS) build/tests/isolated/run_isolated python3 bench/bench_net.py
-	@echo; scripts/with_dockerd build/bench/bench_docker build || [ $$? -eq 77 ]
+	@RUNS=$(RUNS) SANDBOXES=$(SANDBOXES) scripts/bench build $(PARTS)
 
 # Needs root. `run_isolated` compares what the test has before and after.
 soak:

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "figures.h"
+#include "goals.h"
 #include "leftover.h"
 #include "rivals.h"
 
@@ -30,17 +31,21 @@ enum { RUNS_DEFAULT = 200, RUNS_MAX = 100000, WARMUP = 5 };
 
 struct row {
         struct rival rival;
-        struct series times; /* one entry per round */
+        int which;                /* RIVAL_…; RIVALS_COUNT: another build */
+        struct series times, cpu; /* one entry per round */
 };
 
+/* Cay runs beside the bench, for others: what it has there is not ours. */
+static bool has_others;
+
 /* One turn; the time in milliseconds, or -1 after saying what went wrong. */
-static double turn(struct rival *rival)
+static double turn(struct rival *rival, double *ret_cpu_ms)
 {
         double begin, end;
         int status, r;
         pid_t pid;
 
-        if (rival->marks && leftover_find(rival->marks)) {
+        if (rival->marks && !has_others && leftover_find(rival->marks)) {
                 fprintf(stderr, "bench: something of an earlier '%s' run is still there (above)\n",
                         rival->name);
                 return -1;
@@ -51,7 +56,7 @@ static double turn(struct rival *rival)
                 fprintf(stderr, "bench: %s: %s\n", rival->argv[0], strerror(-r));
                 return -1;
         }
-        status = rivals_wait_all(pid);
+        status = rivals_wait_all(pid, ret_cpu_ms);
         end = figures_now_ms();
         if (status != 0) {
                 fprintf(stderr, "bench: '%s' ended with wait status %d\n", rival->name, status);
@@ -66,12 +71,16 @@ static int measure(struct row *rows, int count, int runs)
 
         for (int round = -WARMUP; round < runs; round++) {
                 for (int i = 0; i < count; i++) {
-                        double ms = turn(&rows[i].rival);
+                        /* forwards and backwards: who comes after whom is the same for all in the end */
+                        struct row *row = &rows[round % 2 ? count - 1 - i : i];
+                        double cpu_ms, ms = turn(&row->rival, &cpu_ms);
 
                         if (ms < 0)
                                 return -1;
-                        if (round >= 0)
-                                series_add(&rows[i].times, ms);
+                        if (round >= 0) {
+                                series_add(&row->times, ms);
+                                series_add(&row->cpu, cpu_ms);
+                        }
                 }
                 if (tty && round >= 0 && round % 10 == 0)
                         fprintf(stderr, "\r%d of %d rounds", round, runs);
@@ -81,34 +90,83 @@ static int measure(struct row *rows, int count, int runs)
         return 0;
 }
 
+static const struct row *find_row(const struct row *rows, int count, int which)
+{
+        for (int i = 0; i < count; i++)
+                if (rows[i].which == which)
+                        return &rows[i];
+        return NULL;
+}
+
+/* The median over the rounds; -1 where a row is missing. */
+static double ratio_of(const struct row *rows, int count, int which, int reference)
+{
+        const struct row *a = find_row(rows, count, which), *b = find_row(rows, count, reference);
+
+        return a && b ? series_ratio(&a->times, &b->times) : -1;
+}
+
 static void print_table(const struct row *rows, int count)
 {
-        const struct row *reference = NULL;
+        const struct row *reference = find_row(rows, count, RIVAL_BUBBLEWRAP);
 
-        for (int i = 0; i < count; i++)
-                if (rows[i].rival.is_reference)
-                        reference = &rows[i];
-        printf("| one /bin/true, start to nothing left | median ms | p90 ms | best ms | × bubblewrap "
-               "(medians) | "
-               "× bubblewrap (per round) |\n|---|---|---|---|---|---|\n");
+        printf("| one /bin/true, start to nothing left | p50 ms | p90 | p99 | best | processors, p50 ms | × "
+               "bubblewrap (p50) | × bubblewrap (per round) |\n|---|---|---|---|---|---|---|---|\n");
         for (int i = 0; i < count; i++) {
                 const struct series *times = &rows[i].times;
                 double median = series_quantile(times, 0.5);
 
-                printf("| %s | %.2f | %.2f | %.2f |", rows[i].rival.name, median, series_quantile(times, 0.9),
-                       series_quantile(times, 0));
+                printf("| %s | %.2f | %.2f | %.2f | %.2f | %.2f |", rows[i].rival.name, median,
+                       series_quantile(times, 0.9), series_quantile(times, 0.99), series_quantile(times, 0),
+                       series_quantile(&rows[i].cpu, 0.5));
                 if (reference)
                         printf(" %.2f | %.2f |\n", median / series_quantile(&reference->times, 0.5),
                                series_ratio(times, &reference->times));
                 else
                         printf(" – | – |\n");
         }
+        printf("\n");
+}
+
+/* What a change costs or gains, round by round: the two differ in nothing else. */
+static void print_difference(const struct row *rows, int count)
+{
+        const struct row *ours = find_row(rows, count, RIVAL_CAY),
+                         *other = find_row(rows, count, RIVALS_COUNT);
+
+        if (ours && other)
+                printf("This build against the other, per round: %.3f × its time (median), %+.3f ms; %+.3f "
+                       "ms of "
+                       "the processors.\n\n",
+                       series_ratio(&ours->times, &other->times),
+                       series_difference(&ours->times, &other->times),
+                       series_difference(&ours->cpu, &other->cpu));
+}
+
+static void note(enum goal which, double value)
+{
+        if (value >= 0)
+                goals_note(which, value);
+}
+
+static int judge(const struct row *rows, int count)
+{
+        bool is_root = geteuid() == 0;
+
+        note(is_root ? GOAL_run_same : GOAL_user_same, ratio_of(rows, count, RIVAL_CAY, RIVAL_BUBBLEWRAP));
+        note(is_root ? GOAL_run_bare : GOAL_user_bare, ratio_of(rows, count, RIVAL_CAY, RIVAL_BARE));
+        note(GOAL_run_floor, ratio_of(rows, count, RIVAL_CAY, RIVAL_FLOOR));
+        return goals_report(false);
 }
 
 static void usage(FILE *out)
 {
-        fprintf(out, "usage: bench [--runs N] [--only NAME,NAME…] [--as UID] [BUILD]\n"
-                     "names: spawn cay bubblewrap bare runc docker\n");
+        fprintf(out,
+                "usage: bench [--runs N] [--only NAME,NAME…] [--as UID] [--against BUILD] [--others] "
+                "[BUILD]\n"
+                "names: spawn floor cay bubblewrap bare runc docker\n"
+                "--against BUILD  one more row: `cay run` of that build\n"
+                "--others         other people's Cay runs on this machine: do not look for what is left\n");
 }
 
 static bool is_wanted(const char *only, const char *name)
@@ -155,7 +213,8 @@ static int be_ordinary(const char *text)
         return 0;
 }
 
-static int parse_args(int argc, char **argv, int *ret_runs, const char **ret_only, const char **ret_build)
+static int parse_args(int argc, char **argv, int *ret_runs, const char **ret_only, const char **ret_against,
+                      const char **ret_build)
 {
         for (int i = 1; i < argc; i++) {
                 if (strcmp(argv[i], "--runs") == 0 && i + 1 < argc) {
@@ -166,6 +225,10 @@ static int parse_args(int argc, char **argv, int *ret_runs, const char **ret_onl
                         }
                 } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
                         *ret_only = argv[++i];
+                } else if (strcmp(argv[i], "--against") == 0 && i + 1 < argc) {
+                        *ret_against = argv[++i];
+                } else if (strcmp(argv[i], "--others") == 0) {
+                        has_others = true;
                 } else if (strcmp(argv[i], "--as") == 0 && i + 1 < argc) {
                         if (be_ordinary(argv[++i]) < 0)
                                 return -1;
@@ -179,48 +242,68 @@ static int parse_args(int argc, char **argv, int *ret_runs, const char **ret_onl
         return 0;
 }
 
+static int open_series(struct row *row, int runs)
+{
+        return series_open(&row->times, row->rival.name, runs) < 0 ||
+                               series_open(&row->cpu, row->rival.name, runs) < 0
+                       ? -1
+                       : 0;
+}
+
+/* Those that there are, and that were asked for. */
+static int open_rows(struct row *rows, int *ret_count, const char *only, const char *against,
+                     const char *build, int runs)
+{
+        for (int i = 0; i <= RIVALS_COUNT; i++) {
+                struct row *row = &rows[*ret_count];
+                bool is_other = i == RIVALS_COUNT;
+
+                if (is_other ? !against : !is_wanted(only, rivals_name(i)))
+                        continue;
+                if ((is_other ? rivals_open_other(against, &row->rival)
+                              : rivals_open(i, build, &row->rival)) < 0) {
+                        rivals_close(&row->rival);
+                        memset(row, 0, sizeof(*row));
+                        if (i == RIVAL_CAY || is_other)
+                                return -1;
+                        continue;
+                }
+                row->which = i;
+                (*ret_count)++;
+                rivals_print_command(&row->rival);
+                if (open_series(row, runs) < 0)
+                        return -1;
+        }
+        return 0;
+}
+
 int main(int argc, char **argv)
 {
-        struct row rows[RIVALS_COUNT];
-        const char *only = NULL, *build = "build";
-        int runs = RUNS_DEFAULT, count = 0, status = 1;
+        static struct row rows[RIVALS_COUNT + 1];
+        const char *only = NULL, *against = NULL, *build = "build";
+        int runs = RUNS_DEFAULT, count = 0, status = 2; /* 1: it measured, and a row fails */
 
-        memset(rows, 0, sizeof(rows));
         if (argc == 2 && strcmp(argv[1], "--help") == 0) {
                 usage(stdout);
                 return 0;
         }
-        if (parse_args(argc, argv, &runs, &only, &build) < 0)
+        if (parse_args(argc, argv, &runs, &only, &against, &build) < 0)
                 return 2;
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
         rivals_print_machine(runs);
-
-        for (int i = 0; i < RIVALS_COUNT; i++) {
-                struct rival *rival = &rows[count].rival;
-
-                if (!is_wanted(only, rivals_name(i)))
-                        continue;
-                if (rivals_open(i, build, rival) < 0) {
-                        rivals_close(rival);
-                        memset(rival, 0, sizeof(*rival));
-                        if (i == RIVAL_CAY)
-                                goto out;
-                        continue;
+        if (open_rows(rows, &count, only, against, build, runs) == 0) {
+                printf("\n");
+                fflush(stdout);
+                if (count > 0 && measure(rows, count, runs) == 0) {
+                        print_table(rows, count);
+                        print_difference(rows, count);
+                        status = judge(rows, count) < 0;
                 }
-                rivals_print_command(rival);
-                if (series_open(&rows[count++].times, rival->name, runs) < 0)
-                        goto out;
         }
-        printf("\n");
-        fflush(stdout);
-        if (count > 0 && measure(rows, count, runs) == 0) {
-                print_table(rows, count);
-                status = 0;
-        }
-out:
         for (int i = 0; i < count; i++) {
                 rivals_close(&rows[i].rival);
                 series_close(&rows[i].times);
+                series_close(&rows[i].cpu);
         }
         return status;
 }

@@ -12,16 +12,19 @@
 #include <sys/wait.h>
 
 #include "daemon_rows.h"
+#include "goals.h"
 
-enum { ROUNDS = 200, SANDBOXES = 10000, MEBIBYTES = 1024, NUMBER_MAX = 1000000 };
+enum { ROUNDS = 200, SANDBOXES = 10000, MEBIBYTES = 1024, ALIVE = 1000, NUMBER_MAX = 1000000 };
 
 /* In this order: what needs much memory or leaves the machine warm comes last. */
 static const struct {
         const char *name;
         int (*run)(struct bench *b);
 } rows[] = {
-        { "life", row_life },   { "exec", row_exec }, { "crowd", row_crowd },   { "flood", row_flood },
-        { "files", row_files }, { "idle", row_idle }, { "steady", row_steady },
+        { "life", row_life }, { "pool", row_pool },         { "exec", row_exec },
+        { "run", row_run },   { "programs", row_programs }, { "crowd", row_crowd },
+        { "load", row_load }, { "flood", row_flood },       { "files", row_files },
+        { "idle", row_idle }, { "alive", row_alive },       { "steady", row_steady },
 };
 
 int bench_create(struct client *c, const char *body, char *ret_id, size_t size)
@@ -54,6 +57,14 @@ int bench_destroy(struct client *c, const char *id)
         char path[128], text[CLIENT_TEXT_MAX];
 
         snprintf(path, sizeof(path), "/api/sandboxes/%s", id);
+        return client_ask(c, "DELETE", path, "", text, sizeof(text));
+}
+
+int bench_let_go(struct client *c, const char *id)
+{
+        char path[128], text[CLIENT_TEXT_MAX];
+
+        snprintf(path, sizeof(path), "/api/sandboxes/%s?wait=false", id);
         return client_ask(c, "DELETE", path, "", text, sizeof(text));
 }
 
@@ -103,7 +114,8 @@ static int run_rows(struct bench *b, const char *only)
 
 static void usage(FILE *out)
 {
-        fprintf(out, "usage: bench_daemon [--runs N] [--sandboxes N] [--mebibytes N] [--only NAME,NAME…] "
+        fprintf(out, "usage: bench_daemon [--runs N] [--sandboxes N] [--mebibytes N] [--alive N] [--only "
+                     "NAME,NAME…] "
                      "[BUILD]\nnames:");
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
                 fprintf(out, " %s", rows[i].name);
@@ -130,7 +142,8 @@ static int parse_args(int argc, char **argv, struct bench *b, const char **ret_o
                 int *value;
         } numbers[] = { { "--runs", &b->rounds },
                         { "--sandboxes", &b->sandboxes },
-                        { "--mebibytes", &b->mebibytes } };
+                        { "--mebibytes", &b->mebibytes },
+                        { "--alive", &b->alive } };
 
         for (int i = 1; i < argc; i++) {
                 bool is_known = false;
@@ -159,9 +172,11 @@ static int parse_args(int argc, char **argv, struct bench *b, const char **ret_o
 
 int main(int argc, char **argv)
 {
-        struct bench b = {
-                .rounds = ROUNDS, .sandboxes = SANDBOXES, .mebibytes = MEBIBYTES, .client.fd = -1
-        };
+        struct bench b = { .rounds = ROUNDS,
+                           .sandboxes = SANDBOXES,
+                           .mebibytes = MEBIBYTES,
+                           .alive = ALIVE,
+                           .client.fd = -1 };
         const char *only = NULL, *build = "build";
         struct rival rival = { 0 };
         int r;
@@ -172,6 +187,7 @@ int main(int argc, char **argv)
         }
         if (parse_args(argc, argv, &b, &only, &build) < 0)
                 return 2;
+        b.build = build;
         rivals_print_machine(b.rounds);
         if (rivals_open(RIVAL_BUBBLEWRAP, build, &rival) == 0) {
                 rivals_print_command(&rival);
@@ -184,5 +200,7 @@ int main(int argc, char **argv)
         if (daemon_stop(&b.daemon) < 0)
                 r = -1;
         rivals_close(&rival);
-        return r == 0 ? 0 : 1;
+        if (r < 0)
+                return 2;
+        return goals_report(false) < 0 ? 1 : 0;
 }

@@ -15,6 +15,7 @@
 
 #include "daemon.h"
 #include "figures.h"
+#include "goals.h"
 #include "http_client.h"
 #include "rivals.h"
 
@@ -175,6 +176,8 @@ static int row_life(struct docker_bench *b, int rounds)
         }
         if (r == 0)
                 print("a container for one /bin/true", s, LIFE_SERIES, 1.2, "docker run");
+        if (r == 0)
+                goals_note(GOAL_docker_life, series_ratio(&s[REST], &s[DOCKER_RUN]));
         for (int i = 0; i < LIFE_SERIES; i++)
                 series_close(&s[i]);
         return r;
@@ -200,6 +203,8 @@ static int row_exec(struct docker_bench *b, int rounds)
         }
         if (r == 0)
                 print("/bin/true in a running container", s, EXEC_SERIES, 0.2, "docker exec");
+        if (r == 0)
+                goals_note(GOAL_docker_exec, series_ratio(&s[REST_EXEC], &s[DOCKER_EXEC]));
         for (int i = 0; i < EXEC_SERIES; i++)
                 series_close(&s[i]);
         return destroy(&b->client, id) < 0 ? -1 : r;
@@ -241,5 +246,7 @@ int main(int argc, char **argv)
                 r = measure(&b, rounds);
         if (daemon_stop(&b.daemon) < 0)
                 r = -1;
-        return r == 0 ? 0 : 1;
+        if (r < 0)
+                return 2;
+        return goals_report(false) < 0 ? 1 : 0;
 }

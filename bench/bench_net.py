@@ -52,6 +52,13 @@ def memory_of_idle(net, box, count):
     return grown
 
 
+def note(row, value):
+    """For the report at the end of `make bench` (goals.def)."""
+    if os.environ.get('CAY_BENCH_RESULTS'):
+        with open(os.environ['CAY_BENCH_RESULTS'], 'a', encoding='utf-8') as f:
+            f.write(f'net_{row} {value:.6g}\n')
+
+
 def ratio(a, b):
     return statistics.median(x / y for x, y in zip(a, b))
 
@@ -86,7 +93,11 @@ def bytes_and_connects():
           f'{ratio(rows["loopback"], rows["near"]):.2f} of loopback (goal: 0.6)')
     print(f'  bytes over a veth pair     direct {rate["veth"]:.0f} MB/s   cay-net {rate["fetch"]:.0f} MB/s   '
           f'{ratio(rows["veth"], rows["fetch"]):.2f} of direct, {ratio(rows["loopback"], rows["fetch"]):.2f} of loopback')
-    print(f'  1,000 idle connections     {memory_of_idle(net, box, 1000) / 1048576:.1f} MiB in cay-net (goal: 8 at most)', flush=True)
+    idle = memory_of_idle(net, box, 1000) / 1048576
+    print(f'  1,000 idle connections     {idle:.1f} MiB in cay-net (goal: 8 at most)', flush=True)
+    note('connect', ratio(rows['connect'], rows['direct']))
+    note('bytes', ratio(rows['loopback'], rows['near']))
+    note('idle', idle)
     near.kill()
     near.wait()
     net.front.drop('bench')
@@ -104,6 +115,7 @@ def starts():
         rows['with'].append(peer(None, 'run', STARTS, f'{BUILD}/cay', 'run', '--allow', 'pypi.org', '--', '/bin/true'))
     print(f'  cay run -- true            without {statistics.median(rows["without"]) * 1e3:.1f} ms   with a policy '
           f'{statistics.median(rows["with"]) * 1e3:.1f} ms   {ratio(rows["with"], rows["without"]):.2f} times (goal: 1.15 at most)', flush=True)
+    note('run', ratio(rows['with'], rows['without']))
 
 
 def creates():
@@ -122,6 +134,7 @@ def creates():
                 rows[name].append(statistics.median(times))
     print(f'  create in the daemon       without {statistics.median(rows["without"]) * 1e3:.1f} ms   with a policy '
           f'{statistics.median(rows["with"]) * 1e3:.1f} ms   {ratio(rows["with"], rows["without"]):.2f} times (goal: 1.15 at most)', flush=True)
+    note('create', ratio(rows['with'], rows['without']))
 
 
 def main():

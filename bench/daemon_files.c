@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "daemon_rows.h"
+#include "goals.h"
 #include "loopback.h"
 
 #define MEBI (1024ull * 1024ull)
@@ -191,7 +192,9 @@ static void print(const struct transfer *t, const struct series *s, struct resid
                        series_quantile(plain, 0.5) / series_quantile(&s[i], 0.5),
                        1 / series_ratio(&s[i], plain));
         }
-        printf("\nWanted: at least 0.5 × the plain copy, constant memory. The front's resident memory: %ld "
+        goals_note(GOAL_file_in, 1 / series_ratio(&s[IN], &s[IN_PLAIN]));
+        goals_note(GOAL_file_out, 1 / series_ratio(&s[OUT], &s[OUT_PLAIN]));
+        printf("\nThe front's resident memory: %ld "
                "KiB before, %ld KiB at most.\n\n",
                before.now, front.peak);
 }

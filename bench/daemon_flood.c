@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "daemon_rows.h"
+#include "goals.h"
 #include "loopback.h"
 
 #define MEBI (1024ull * 1024ull)
@@ -159,7 +160,9 @@ static void print(const struct series *s, unsigned long long wire, struct reside
                        MEBIBYTES * 1e3 / series_quantile(&s[i], 0.5),
                        series_quantile(&s[CAT], 0.5) / series_quantile(&s[i], 0.5),
                        1 / series_ratio(&s[i], &s[CAT]));
-        printf("\nWanted: at least 0.5 × cat. Events are %.2f × the bytes on the wire. The front's resident "
+        goals_note(GOAL_flood_bytes, 1 / series_ratio(&s[RAW], &s[CAT]));
+        goals_note(GOAL_flood_events, 1 / series_ratio(&s[EVENTS], &s[CAT]));
+        printf("\nEvents are %.2f × the bytes on the wire. The front's resident "
                "memory: %ld KiB before, "
                "%ld KiB at most.\n\n",
                (double)wire / (double)(MEBIBYTES * MEBI), before.now, after.peak);

@@ -8,16 +8,21 @@
 #include <stdio.h>
 
 #include "daemon_rows.h"
+#include "goals.h"
 #include "rivals.h"
 
-enum { CREATE, EXEC, DESTROY, WHOLE, BUBBLEWRAP, SERIES };
+enum { CREATE, EXEC, DESTROY, WHOLE, LET_GO, LEFT, BUBBLEWRAP, SERIES };
 enum { WARMUP = 5 };
 
-static const char *const names[SERIES] = { "– create", "– exec /bin/true", "– destroy",
+static const char *const names[SERIES] = { "– create",
+                                           "– exec /bin/true",
+                                           "– destroy",
                                            "create + exec + destroy over REST, cold",
+                                           "– destroy, not waited for",
+                                           "create + exec + destroy, not waited for",
                                            "bubblewrap, same root, /proc and /dev" };
 
-static int take_ours(struct bench *b, double at[4])
+static int take_ours(struct bench *b, int (*destroy)(struct client *c, const char *id), double at[4])
 {
         char id[64];
 
@@ -28,7 +33,7 @@ static int take_ours(struct bench *b, double at[4])
         if (bench_true(&b->client, id) < 0)
                 return -1;
         at[2] = figures_now_ms();
-        if (bench_destroy(&b->client, id) < 0)
+        if (destroy(&b->client, id) < 0)
                 return -1;
         at[3] = figures_now_ms();
         return 0;
@@ -50,9 +55,10 @@ static int take_theirs(struct rival *rival, double *ret_ms)
 static int measure(struct bench *b, struct rival *rival, struct series *s)
 {
         for (int round = -WARMUP; round < b->rounds; round++) {
-                double at[4], theirs = 0;
+                double at[4], left[4], theirs = 0;
 
-                if (take_ours(b, at) < 0 || (rival && take_theirs(rival, &theirs) < 0))
+                if (take_ours(b, bench_destroy, at) < 0 || take_ours(b, bench_let_go, left) < 0 ||
+                    (rival && take_theirs(rival, &theirs) < 0))
                         return -1;
                 if (round < 0)
                         continue;
@@ -60,6 +66,8 @@ static int measure(struct bench *b, struct rival *rival, struct series *s)
                 series_add(&s[EXEC], at[2] - at[1]);
                 series_add(&s[DESTROY], at[3] - at[2]);
                 series_add(&s[WHOLE], at[3] - at[0]);
+                series_add(&s[LET_GO], left[3] - left[2]);
+                series_add(&s[LEFT], left[3] - left[0]);
                 series_add(&s[BUBBLEWRAP], theirs);
         }
         return 0;
@@ -67,15 +75,15 @@ static int measure(struct bench *b, struct rival *rival, struct series *s)
 
 static void print(const struct series *s, bool has_rival, int rounds)
 {
-        printf("| a sandbox for one /bin/true, %d rounds | p50 ms | p90 ms | best ms | × bubblewrap (p50) | "
+        printf("| a sandbox for one /bin/true, %d rounds | p50 ms | p90 | p99 | best | × bubblewrap (p50) | "
                "× bubblewrap "
-               "(per round) |\n|---|---|---|---|---|---|\n",
+               "(per round) |\n|---|---|---|---|---|---|---|\n",
                rounds);
         for (int i = 0; i < SERIES; i++) {
                 if (i == BUBBLEWRAP && !has_rival)
                         continue;
-                printf("| %s | %.2f | %.2f | %.2f |", names[i], series_quantile(&s[i], 0.5),
-                       series_quantile(&s[i], 0.9), series_quantile(&s[i], 0));
+                printf("| %s | %.2f | %.2f | %.2f | %.2f |", names[i], series_quantile(&s[i], 0.5),
+                       series_quantile(&s[i], 0.9), series_quantile(&s[i], 0.99), series_quantile(&s[i], 0));
                 if (has_rival)
                         printf(" %.2f | %.2f |\n",
                                series_quantile(&s[i], 0.5) / series_quantile(&s[BUBBLEWRAP], 0.5),
@@ -83,7 +91,11 @@ static void print(const struct series *s, bool has_rival, int rounds)
                 else
                         printf(" – | – |\n");
         }
-        printf("\nWanted: at most 1.5 × bubblewrap (p50).\n\n");
+        printf("\n");
+        if (!has_rival)
+                return;
+        goals_note(GOAL_life_cold, series_ratio(&s[WHOLE], &s[BUBBLEWRAP]));
+        goals_note(GOAL_life_left, series_ratio(&s[LEFT], &s[BUBBLEWRAP]));
 }
 
 int row_life(struct bench *b)

@@ -3,6 +3,7 @@
 
 #include "figures.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,17 +66,27 @@ double series_quantile(const struct series *s, double q)
         return s->count > 0 ? quantile_of(s->ms, s->count, q) : -1;
 }
 
-double series_ratio(const struct series *s, const struct series *other)
+static double median_of_both(const struct series *s, const struct series *other, bool divide)
 {
         int count = s->count < other->count ? s->count : other->count;
-        double *ratios = count > 0 ? malloc((size_t)count * sizeof(*ratios)) : NULL;
+        double *values = count > 0 ? malloc((size_t)count * sizeof(*values)) : NULL;
         double found;
 
-        if (!ratios)
+        if (!values)
                 return -1;
         for (int i = 0; i < count; i++)
-                ratios[i] = s->ms[i] / other->ms[i];
-        found = quantile_of(ratios, count, 0.5);
-        free(ratios);
+                values[i] = divide ? s->ms[i] / other->ms[i] : s->ms[i] - other->ms[i];
+        found = quantile_of(values, count, 0.5);
+        free(values);
         return found;
+}
+
+double series_ratio(const struct series *s, const struct series *other)
+{
+        return median_of_both(s, other, true);
+}
+
+double series_difference(const struct series *s, const struct series *other)
+{
+        return median_of_both(s, other, false);
 }

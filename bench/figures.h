@@ -16,3 +16,4 @@ void series_add(struct series *s, double ms);
 double series_quantile(const struct series *s, double q); /* of at least one entry */
 /* The median over the rounds of this series' time divided by the other's of the same round. */
 double series_ratio(const struct series *s, const struct series *other);
+double series_difference(const struct series *s, const struct series *other); /* the same, subtracted */

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -26,7 +27,8 @@ enum { DOCKER_ANSWER_MS = 2000 };
 
 extern char **environ;
 
-static const char *const names[RIVALS_COUNT] = { "spawn", "cay", "bubblewrap", "bare", "runc", "docker" };
+static const char *const names[RIVALS_COUNT] = { "spawn", "floor", "cay",   "bubblewrap",
+                                                 "bare",  "runc",  "docker" };
 static const char *cay_marks[] = { "cay", NULL };
 
 /* The host's /usr read-only and the usual links into it: the same root for every rival. */
@@ -68,17 +70,25 @@ int rivals_spawn(char *const argv[], pid_t *ret_pid)
         return spawn(argv, -1, -1, 2, ret_pid);
 }
 
-int rivals_wait_all(pid_t pid)
+static double millis(const struct timeval *t)
+{
+        return (double)t->tv_sec * 1e3 + (double)t->tv_usec / 1e3;
+}
+
+int rivals_wait_all(pid_t pid, double *ret_cpu_ms)
 {
         int status, result = -1;
+        struct rusage used;
         pid_t got;
 
+        *ret_cpu_ms = 0;
         for (;;) {
-                got = waitpid(-1, &status, 0);
+                got = wait4(-1, &status, 0, &used);
                 if (got < 0 && errno == EINTR)
                         continue;
                 if (got < 0)
                         return result; /* ECHILD: nothing is left */
+                *ret_cpu_ms += millis(&used.ru_utime) + millis(&used.ru_stime);
                 if (got == pid)
                         result = status;
         }
@@ -89,6 +99,7 @@ static int run_quiet(char *const argv[], int timeout_ms)
 {
         struct pollfd poll_fd;
         int status, fd, r;
+        double cpu_ms;
         pid_t pid;
 
         r = spawn(argv, -1, -1, -1, &pid);
@@ -100,7 +111,7 @@ static int run_quiet(char *const argv[], int timeout_ms)
                 kill(pid, SIGKILL);
         if (fd >= 0)
                 close(fd);
-        status = rivals_wait_all(pid);
+        status = rivals_wait_all(pid, &cpu_ms);
         return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -124,11 +135,11 @@ static int open_spawn(struct rival *rival)
         return 0;
 }
 
-static int open_cay(const char *build, struct rival *rival)
+static int open_cay(const char *build, const char *name, struct rival *rival)
 {
         int at = 0;
 
-        rival->name = "cay run";
+        rival->name = name;
         if (asprintf(&rival->text[0], "%s/cay", build) < 0) {
                 rival->text[0] = NULL;
                 return -1;
@@ -144,6 +155,11 @@ static int open_cay(const char *build, struct rival *rival)
                 return -1;
         }
         return 0;
+}
+
+int rivals_open_other(const char *build, struct rival *rival)
+{
+        return open_cay(build, "cay run of the other build", rival);
 }
 
 static void add_three(struct rival *rival, int *at, const char *a, const char *b, const char *c)
@@ -197,6 +213,31 @@ static char *ask_box_for_mounts(const char *build)
         }
         free(text);
         return NULL;
+}
+
+/* What `cay run` asks of the kernel, with nothing around it (floor.c). */
+static int open_floor(const char *build, struct rival *rival)
+{
+        static const char *floor_marks[] = { "floor", NULL };
+        int at = 0;
+
+        rival->name = "the floor";
+        rival->text[0] = ask_box_for_mounts(build);
+        if (!rival->text[0] || asprintf(&rival->text[1], "%s/bench/floor", build) < 0) {
+                left_out("floor", "its covers could not be asked for");
+                return -1;
+        }
+        add(rival, &at, rival->text[1]);
+        for (char *save = NULL, *place = strtok_r(rival->text[0], "\n", &save); place;
+             place = strtok_r(NULL, "\n", &save))
+                if (strncmp(place, "/proc/", 6) == 0)
+                        add(rival, &at, place);
+        rival->marks = floor_marks;
+        if (geteuid() != 0 || run_quiet(rival->argv, 10000) != 0) {
+                left_out("floor", "it is root's, and needs what `cay run` needs");
+                return -1;
+        }
+        return 0;
 }
 
 /*
@@ -363,6 +404,7 @@ static int docker_import(void)
         char *const import[] = { "docker", "import", "-", DOCKER_IMAGE, NULL };
         pid_t tar_pid, import_pid;
         int fds[2], status;
+        double cpu_ms;
 
         if (pipe2(fds, O_CLOEXEC) < 0)
                 return -1;
@@ -375,10 +417,10 @@ static int docker_import(void)
         close(fds[0]);
         close(fds[1]);
         if (status < 0) {
-                rivals_wait_all(tar_pid);
+                rivals_wait_all(tar_pid, &cpu_ms);
                 return -1;
         }
-        return rivals_wait_all(import_pid) == 0 ? 0 : -1;
+        return rivals_wait_all(import_pid, &cpu_ms) == 0 ? 0 : -1;
 }
 
 static int open_docker(struct rival *rival)
@@ -414,8 +456,10 @@ int rivals_open(int which, const char *build, struct rival *rival)
         switch (which) {
         case RIVAL_SPAWN:
                 return open_spawn(rival);
+        case RIVAL_FLOOR:
+                return open_floor(build, rival);
         case RIVAL_CAY:
-                return open_cay(build, rival);
+                return open_cay(build, "cay run", rival);
         case RIVAL_BUBBLEWRAP:
                 return open_bubblewrap(build, rival);
         case RIVAL_BARE:
@@ -477,15 +521,17 @@ void rivals_print_machine(int runs)
         time_t now = time(NULL);
         struct utsname u;
         struct tm tm;
+        double load = -1;
         char date[32];
 
+        getloadavg(&load, 1);
         uname(&u);
         gmtime_r(&now, &tm);
         strftime(date, sizeof(date), "%Y-%m-%d", &tm);
         printf("Machine: ");
         print_cpu();
-        printf(", %ld cores, Linux %s, %s; %d rounds, taken in turns\n\n", sysconf(_SC_NPROCESSORS_ONLN),
-               u.release, date, runs);
+        printf(", %ld cores, Linux %s, %s; load average %.1f before; %d rounds, taken in turns\n\n",
+               sysconf(_SC_NPROCESSORS_ONLN), u.release, date, load, runs);
 }
 
 void rivals_print_command(const struct rival *rival)

@@ -8,7 +8,16 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum { RIVAL_SPAWN, RIVAL_CAY, RIVAL_BUBBLEWRAP, RIVAL_BARE, RIVAL_RUNC, RIVAL_DOCKER, RIVALS_COUNT };
+enum {
+        RIVAL_SPAWN,
+        RIVAL_FLOOR,
+        RIVAL_CAY,
+        RIVAL_BUBBLEWRAP,
+        RIVAL_BARE,
+        RIVAL_RUNC,
+        RIVAL_DOCKER,
+        RIVALS_COUNT
+};
 
 enum { RIVAL_ARGS_MAX = 320 };
 
@@ -31,8 +40,11 @@ void rivals_close(struct rival *rival);
 /* Starts argv with /dev/null as stdin and stdout; 0 or -errno. */
 int rivals_spawn(char *const argv[], pid_t *ret_pid);
 
-/* Waits for pid and then for every orphan that came to us; pid's wait status. */
-int rivals_wait_all(pid_t pid);
+/* Waits for pid and then for every orphan that came to us; pid's wait status. *ret_cpu_ms: what all of them took of the processors. */
+int rivals_wait_all(pid_t pid, double *ret_cpu_ms);
+
+/* `cay run` of another build, to be compared with this one in the same rounds. */
+int rivals_open_other(const char *build, struct rival *rival);
 
 void rivals_print_machine(int runs);
 void rivals_print_command(const struct rival *rival);
