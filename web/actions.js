@@ -4,7 +4,7 @@ import { h, button, iconButton } from './dom.js';
 import { call, may, path, post } from './api.js';
 import { ask, fail, note } from './dialogs.js';
 import { live } from './live.js';
-import { isAlive, span, title } from './format.js';
+import { isAlive, span, title, upperFirst } from './format.js';
 
 const SOON_MS = 60 * 60 * 1000; // less than this is likely to be too little
 
@@ -14,9 +14,9 @@ export const ACTIONS = [
     undo: 'resume' },
   { verb: 'resume', label: 'Resume', icon: 'play', when: (b) => b.status === 'paused', said: 'was resumed' },
   { verb: 'stop', label: 'Stop', icon: 'stop', when: isAlive, said: 'was stopped', undo: 'start',
-    ask: (b) => ({ title: `Stop ${title(b)}?`, text: `Its commands are ended${b.execs_running ? ` (${b.execs_running} running now)` : ''}. Its files are kept, and you can start it again.`, yes: 'Stop', danger: true }) },
+    ask: (b) => ({ title: `Stop “${title(b)}”?`, text: `${b.execs_running ? `Its commands are ended (${b.execs_running} running now). ` : ''}Its files are kept, and you can start it again.`, yes: 'Stop', danger: true }) },
   { verb: 'extend', label: 'Change the lifetime', short: 'Lifetime', icon: 'clock', when: isAlive, said: 'has a new lifetime',
-    ask: (b) => ({ title: `Change the lifetime of ${title(b)}`, text: 'Times like 90s, 30m or 2h; 0 means no limit. What you leave empty stays as it is.', yes: 'Change',
+    ask: (b) => ({ title: `Change the lifetime of “${title(b)}”`, text: 'Times like 90s, 30m or 2h; 0 means no limit. What you leave empty stays as it is.', yes: 'Change',
       fields: [h('label', { for: 'timeout' }, 'Lifetime, counted from now'), h('input', { id: 'timeout', name: 'timeout', autocomplete: 'off', placeholder: `now: ${b.expires_in_ms === null ? 'no limit' : `${span(b.expires_in_ms)} left`}`, value: b.expires_in_ms !== null && b.expires_in_ms < SOON_MS ? '1h' : '', autofocus: true }),
         h('label', { for: 'idle' }, 'Idle limit'), h('input', { id: 'idle', name: 'idle_timeout', autocomplete: 'off', placeholder: `now: ${b.idle_limit_ms ? span(b.idle_limit_ms) : 'no limit'}` })] }),
     body: (v) => {
@@ -25,7 +25,7 @@ export const ACTIONS = [
       return body;
     } },
   { verb: 'destroy', label: 'Destroy', icon: 'trash', class: 'danger', when: () => true, said: 'was destroyed',
-    ask: (b) => ({ title: `Destroy ${title(b)}?`, text: 'The sandbox and its files are deleted. This cannot be undone.', yes: 'Destroy', danger: true }) },
+    ask: (b) => ({ title: `Destroy “${title(b)}”?`, text: 'The sandbox and its files are deleted. This cannot be undone.', yes: 'Destroy', danger: true }) },
 ];
 
 function send(verb, id, body) {
@@ -80,5 +80,5 @@ export function actionButtons(find, { done, named = false } = {}) {
 export function showCause(el, box) {
   const calm = box.status !== 'error';
   el.classList.toggle('calm', calm);
-  el.replaceChildren(...(calm ? [box.cause_text || box.cause] : [h('b', {}, box.cause.replaceAll('_', ' ')), ` ${box.cause_text || ''} `, h('i', {}, box.advice || '')]));
+  el.replaceChildren(...(calm ? [upperFirst(box.cause_text || box.cause)] : [h('b', {}, box.cause.replaceAll('_', ' ')), ` ${box.cause_text || ''} `, h('i', {}, box.advice || '')]));
 }

@@ -65,7 +65,7 @@ class Activity extends HTMLElement {
         const [title, more] = sayEvent(e);
         return h('li', { title: detailOf(e) }, h('time', { class: 'quiet num', datetime: e.at }, format.clock(e.at)), h('b', {}, title), h('span', { class: 'quiet' }, more));
       }));
-    } catch (e) { if (!this.off.signal.aborted) fail(e); }
+    } catch (e) { if (!this.off.signal.aborted && !api.isRefused(e)) fail(e); }
   }
 
   /** A command that is as it was keeps its row. */
@@ -86,7 +86,7 @@ class Activity extends HTMLElement {
     const isOver = x.status === 'ended';
     const tail = this.#tail(x.exec_id);
     const details = h('details', { 'data-id': x.exec_id, open: isOpen, ontoggle: () => { if (!details.open) tail.stop(); else if (!tail.isOn) tail.follow(); } },
-      h('summary', {}, verdict(x), h('code', {}, sayCommand(x)), isOver ? h('span', { class: 'quiet num' }, format.span(x.duration_ms)) : h('span', { class: 'quiet num', 'data-since': x.started_at }, format.age(x.started_at))),
+      h('summary', {}, verdict(x), h('code', {}, sayCommand(x)), isOver ? h('span', { class: 'quiet num' }, format.span(x.duration_ms || Date.parse(x.ended_at) - Date.parse(x.started_at))) : h('span', { class: 'quiet num', 'data-since': x.started_at }, format.age(x.started_at))),
       x.cause && x.cause !== 'exited' && h('p', { class: 'cause' }, h('b', {}, x.cause.replaceAll('_', ' ')), ` ${x.cause_text} `, h('i', {}, x.advice)),
       format.hasNotRun(x) && h('p', { class: 'cause' }, x.cause_text),
       h('p', { class: 'quiet' }, [format.clock(x.started_at), isOver && `processor ${format.span(x.cpu_us / 1000)}`, isOver && `output ${format.bytes(x.stdout_bytes + x.stderr_bytes)}`, x.tty && 'terminal'].filter(Boolean).join(' · '),

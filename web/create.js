@@ -110,7 +110,8 @@ export async function createSandbox(template = '') {
   try {
     const box = await askOnce(template);
     if (!box) return null;
-    note(`${format.title(box)} is ready.`, { kind: 'good', action: { label: 'Open', run: () => { location.hash = `#/sandbox/${box.sandbox_id}`; } } });
+    const told = note(`${format.title(box)} is ready.`, { kind: 'good', action: { label: 'Open', run: () => { location.hash = `#/sandbox/${box.sandbox_id}`; } } });
+    addEventListener('hashchange', () => told.remove(), { once: true }); // who goes there, or elsewhere, has seen it
     live.refresh();
     return box;
   } catch (e) {

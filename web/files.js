@@ -56,7 +56,7 @@ class Files extends HTMLElement {
   #url(path, more = '') { return `${this.base}?path=${path}${more}`; }
 
   /** Only the folder that was asked for last is shown, however late the others answer. */
-  async show(folder) {
+  async show(folder, isAsked = true) {
     this.shows += 1;
     const mine = this.shows;
     let answer;
@@ -68,7 +68,7 @@ class Files extends HTMLElement {
       if (folder === WORKSPACE && e.status === 404) await this.show(ROOT);
       else if (this.folder === folder && e.status === 404) await this.show(parent(folder)); // it was removed
       else if (!this.folder) this.list.replaceChildren(h('li', { class: 'empty' }, api.words(e)));
-      else fail(e);
+      else if (isAsked) fail(e);
       return;
     }
     if (this.folder !== folder) this.#enter(folder);
@@ -106,7 +106,7 @@ class Files extends HTMLElement {
 
   #soon(folder) {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => { if (folder === this.folder && this.isConnected) this.show(folder); }, SOON_MS);
+    this.timer = setTimeout(() => { if (folder === this.folder && this.isConnected) this.show(folder, false); }, SOON_MS);
   }
 
   /** A file that is as it was keeps its row. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One sandbox: the terminal on one side, everything else about it in panes on the other. Which pane is open is in the address.
-import { h, icon, setText } from './dom.js';
+import { button, h, icon, setText } from './dom.js';
 import { get, isRefused, may, path, words } from './api.js';
-import { actionButtons, showCause } from './actions.js';
+import { ACTIONS, actionButtons, run, showCause } from './actions.js';
 import { live } from './live.js';
 import * as format from './format.js';
 import { upperFirst } from './format.js';
@@ -15,19 +15,27 @@ import './charts.js';
 import './network.js';
 import './load_desktop.js';
 
-/** Why there is no terminal. */
-const STOPPED = { stopped: 'This sandbox is stopped', error: 'This sandbox has failed', creating: 'This sandbox is being created' };
+/** Why there is no terminal, or nothing in a pane. */
+const STOPPED = { paused: 'This sandbox is paused', stopped: 'This sandbox is stopped', error: 'This sandbox has failed', creating: 'This sandbox is being created' };
 
+/** name, label, element, and when it has something to show, if not only while the sandbox runs. */
 const PANES = [
   ['terminal', 'Terminal', null],
   ['files', 'Files', 'cay-files'],
   ['desktop', 'Desktop', 'cay-desktop'],
-  ['activity', 'Activity', 'cay-activity'],
+  ['activity', 'Activity', 'cay-activity', 'always'],
   ['processes', 'Processes', 'cay-processes'],
-  ['network', 'Network', 'cay-network'],
-  ['charts', 'Charts', 'cay-charts'],
-  ['about', 'About', 'cay-about'],
+  ['network', 'Network', 'cay-network', 'always'],
+  ['charts', 'Charts', 'cay-charts', 'paused'],
+  ['about', 'About', 'cay-about', 'always'],
 ];
+
+/** In place of what only a running sandbox has. */
+function standIn(box, text, picture) {
+  const action = ACTIONS.find((a) => ['start', 'resume'].includes(a.verb) && a.when(box));
+  return h('div', { class: 'empty whole' }, icon(picture), h('h2', {}, STOPPED[box.status] || `This sandbox is ${box.status}`), h('p', {}, text),
+    may('exec') && action && button(action.label, { onclick: () => run(action, box) }, 'play'));
+}
 
 class Sandbox extends HTMLElement {
   off = new AbortController();
@@ -87,10 +95,11 @@ class Sandbox extends HTMLElement {
     setText(this.facts, this.box.template);
     clearInterval(this.timer);
     this.drawn = 'gone';
-    const text = h('p', {}, '…');
-    this.term.replaceChildren(h('div', { class: 'empty whole' }, icon('terminal'), h('h2', {}, 'This sandbox is gone'), text));
+    this.term.replaceChildren(h('div', { class: 'empty whole' }, icon('terminal'), h('h2', {}, 'This sandbox is gone'), h('p', { class: 'why' }, '…')));
+    this.#pane();
     const why = await whyGone(this.id_, this.box) || 'It is no longer in the list.';
-    setText(text, why);
+    for (const el of this.querySelectorAll('.why')) setText(el, why);
+    this.why = why;
     this.cause.hidden = false;
     this.cause.classList.add('calm');
     setText(this.cause, why);
@@ -124,7 +133,10 @@ class Sandbox extends HTMLElement {
     if (box.cause) showCause(this.cause, box);
     if (this.drawn !== box.status) this.#terminal();
     this.drawn = box.status;
-    if (!isFirst) return;
+    if (!isFirst) {
+      this.#pane();
+      return;
+    }
     this.timer = setInterval(() => this.#facts(), 1000);
     this.onPlace();
   }
@@ -150,7 +162,7 @@ class Sandbox extends HTMLElement {
       this.term.replaceChildren(el);
       if (this.wantsFocus) el.querySelector('textarea')?.focus();
     } else if (!can) {
-      this.term.replaceChildren(h('div', { class: 'empty whole' }, icon('terminal'), h('h2', {}, STOPPED[this.box.status] || `This sandbox is ${this.box.status}`), may('exec') && h('p', {}, this.box.status === 'creating' ? 'The terminal opens when it is ready.' : 'Start it to open a terminal.')));
+      this.term.replaceChildren(standIn(this.box, this.box.status === 'creating' ? 'The terminal opens when it is ready.' : 'Start it to open a terminal.', 'terminal'));
     }
   }
 
@@ -168,15 +180,31 @@ class Sandbox extends HTMLElement {
       tab.tabIndex = here ? 0 : -1;
     }
     this.pane.setAttribute('aria-labelledby', `tab-${name}`);
-    const element = PANES.find(([n]) => n === name)[2];
-    if (element && this.pane.firstChild?.localName !== element) {
+    this.#pane();
+    this.wantsFocus = !query.get('pane') || name === 'terminal';
+    if (this.wantsFocus) this.term.querySelector('textarea')?.focus();
+  }
+
+  /** What the open pane has to show now: itself, or why it has nothing. */
+  #pane() {
+    const [name, , element, when] = PANES.find(([n]) => n === this.dataset.pane) || [];
+    if (!element) return;
+    const isGone = this.drawn === 'gone';
+    const has = when === 'always' || (format.isAlive(this.box) && (this.box.status !== 'paused' || when === 'paused'));
+    const why = isGone && name !== 'about' ? 'gone' : has || isGone ? '' : this.box.status;
+    if (this.shown === `${name} ${why}`) return;
+    this.shown = `${name} ${why}`;
+    if (why === 'gone') {
+      this.pane.replaceChildren(h('div', { class: 'empty whole' }, icon('box'), h('h2', {}, 'This sandbox is gone'), h('p', { class: 'why' }, this.why || '…')));
+    } else if (why) {
+      this.pane.replaceChildren(standIn(this.box, why === 'creating' ? 'It will be shown here when it is ready.' : `This is shown while the sandbox runs.${name === 'files' ? ' Its files are kept.' : ''}`, 'box'));
+    } else {
       const el = document.createElement(element);
       el.setAttribute('sandbox', this.id_);
       el.setAttribute('network', this.box.network);
+      el.last = this.box;
       this.pane.replaceChildren(el);
     }
-    this.wantsFocus = !query.get('pane') || !element;
-    if (this.wantsFocus) this.term.querySelector('textarea')?.focus();
   }
 
   #onKey(e) {
@@ -201,10 +229,12 @@ class About extends HTMLElement {
 
   disconnectedCallback() { this.off.abort(); clearInterval(this.second); }
 
-  #tick() { if (this.box) setText(this.life, upperFirst(lifeOf(this.box).text)); }
+  #isGone() { return live.loaded && !live.boxes.has(this.getAttribute('sandbox')); }
+  #tick() { if (this.box) setText(this.life, this.#isGone() ? 'Gone' : upperFirst(lifeOf(this.box).text)); }
 
   async #read() {
-    const box = live.boxes.get(this.getAttribute('sandbox')) || await get(path('sandboxes', this.getAttribute('sandbox'))).then((b) => ({ ...b, read_at: performance.now() }), () => null);
+    if (this.box && this.#isGone()) return; // as it was
+    const box = live.boxes.get(this.getAttribute('sandbox')) || await get(path('sandboxes', this.getAttribute('sandbox'))).then((b) => ({ ...b, read_at: performance.now() }), () => this.last);
     if (!box) return;
     this.box = box;
     this.#tick();

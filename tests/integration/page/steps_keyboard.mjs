@@ -68,13 +68,13 @@ export async function the_whole_path_by_keys(p) {
   await tab.waitForSelector('cay-activity');
   await walkTo(tab, 'Destroy', ({ text }) => text === 'Destroy', 'Shift+Tab');
   await tab.keyboard.press('Enter');
-  await tab.waitForSelector('dialog:has-text("Destroy by-keys?")');
+  await tab.waitForSelector('dialog:has-text("Destroy “by-keys”?")');
   await tab.keyboard.press('Enter'); // one key too many destroys nothing
   await tab.locator('dialog').waitFor({ state: 'detached' });
   check(await tab.evaluate(() => ['ready', 'busy'].includes(document.querySelector('cay-sandbox').box.status)), 'Enter is Cancel');
   await walkTo(tab, 'Destroy', ({ text }) => text === 'Destroy', 'Shift+Tab');
   await tab.keyboard.press('Enter');
-  await tab.waitForSelector('dialog:has-text("Destroy by-keys?")');
+  await tab.waitForSelector('dialog:has-text("Destroy “by-keys”?")');
   await tab.keyboard.press('Tab');
   await tab.keyboard.press('Enter');
   await tab.waitForSelector('#create');

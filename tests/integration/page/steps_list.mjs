@@ -46,7 +46,7 @@ export async function create_filter_destroy(p) {
   await look(tab, 'sandboxes');
   for (const name of ['first-one', 'the-docs', 'build-linux', 'short-idle']) {
     await tab.locator(`.box:has-text("${name}") [data-verb=destroy]`).click();
-    await tab.waitForSelector(`dialog:has-text("Destroy ${name}?"):has-text("cannot be undone")`);
+    await tab.waitForSelector(`dialog:has-text("Destroy “${name}”?"):has-text("cannot be undone")`);
     if (name === 'the-docs') await look(tab, 'destroy');
     await tab.click('dialog button[type=submit]');
     await tab.locator(`.box:has-text("${name}")`).waitFor({ state: 'detached' });

@@ -140,6 +140,39 @@ export async function activity_processes_ports_charts(p) {
   await p.destroy(box);
 }
 
+/** Panes follow the sandbox: what does not run says so and can be started there, what is gone says why, and nobody is told of errors unasked. */
+export async function panes_of_what_does_not_run(p) {
+  const { tab } = p;
+  const box = await p.box({ name: 'follow-state' });
+  await p.help('run', { box, command: 'touch here' });
+  await p.open(box, 'files');
+  await tab.waitForSelector('.files li:has-text("here")');
+  await p.help('post', { path: `/api/sandboxes/${box}/pause` });
+  await tab.waitForSelector('.pane .empty:has-text("This sandbox is paused")');
+  await tab.click('.pane button:has-text("Resume")');
+  await tab.waitForSelector('.files li:has-text("here")');
+  await p.help('post', { path: `/api/sandboxes/${box}/stop` });
+  await tab.waitForSelector('.pane .empty:has-text("This sandbox is stopped"):has-text("files are kept")');
+  await look(tab, 'stopped_files');
+  for (const pane of ['processes', 'charts']) {
+    await tab.click(`#tab-${pane}`);
+    await tab.waitForSelector('.pane .empty:has-text("shown while the sandbox runs")');
+  }
+  await tab.click('#tab-files');
+  await tab.click('.pane button:has-text("Start")');
+  await tab.waitForSelector('.files li:has-text("here")');
+  await tab.click('#tab-activity');
+  await tab.waitForSelector('.events li:has-text("Stopped"):has-text("on request")');
+  await tab.click('#tab-processes');
+  await tab.waitForSelector('.processes tbody tr');
+  await p.destroy(box);
+  await tab.waitForSelector('.pane .empty:has-text("This sandbox is gone"):has-text("destroyed on request")');
+  check((await tab.locator('.note.bad').count()) === 0, 'nothing was asked for that is not there');
+  await tab.click('#tab-about');
+  await tab.waitForSelector('cay-about dd:has-text("Gone")');
+  await look(tab, 'gone');
+}
+
 /** What is refused appears by itself, and one click allows it as far as its template does; rules are typed, taken out and copied. */
 export async function network_log_and_rules(p) {
   const { tab } = p;

@@ -78,6 +78,9 @@ class Helper:
     def run(self, owner, box, command):
         return self.d.must(200, "POST", f"/api/sandboxes/{box}/execute", {"command": command}, token=self.token(owner))
 
+    def post(self, owner, path):
+        self.d.must(200, "POST", path, {}, token=self.token(owner))
+
     def destroy(self, owner, boxes):
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             answers = list(pool.map(lambda b: self.patiently(owner, "DELETE", f"/api/sandboxes/{b}"), boxes))
