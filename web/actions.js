@@ -4,7 +4,8 @@ import { h, button, iconButton } from './dom.js';
 import { call, may, path, post } from './api.js';
 import { ask, fail, note } from './dialogs.js';
 import { live } from './live.js';
-import { isAlive, span, title, upperFirst } from './format.js';
+import { adviceOf, saidOf } from './cause_words.js';
+import { isAlive, span, title } from './format.js';
 
 const SOON_MS = 60 * 60 * 1000; // less than this is likely to be too little
 
@@ -16,7 +17,7 @@ export const ACTIONS = [
   { verb: 'stop', label: 'Stop', icon: 'stop', when: isAlive, said: 'was stopped', undo: 'start',
     ask: (b) => ({ title: `Stop “${title(b)}”?`, text: `${b.execs_running ? `Its commands are ended (${b.execs_running} running now). ` : ''}Its files are kept, and you can start it again.`, yes: 'Stop', danger: true }) },
   { verb: 'extend', label: 'Change the lifetime', short: 'Lifetime', icon: 'clock', when: isAlive, said: 'has a new lifetime',
-    ask: (b) => ({ title: `Change the lifetime of “${title(b)}”`, text: 'Times like 90s, 30m or 2h; 0 means no limit. What you leave empty stays as it is.', yes: 'Change',
+    ask: (b) => ({ title: `Change the lifetime of “${title(b)}”`, text: 'Times like 90s, 30m or 2h; 0 means no limit. Anything left empty stays as it is.', yes: 'Change',
       fields: [h('label', { for: 'timeout' }, 'Lifetime, counted from now'), h('input', { id: 'timeout', name: 'timeout', autocomplete: 'off', placeholder: `now: ${b.expires_in_ms === null ? 'no limit' : `${span(b.expires_in_ms)} left`}`, value: b.expires_in_ms !== null && b.expires_in_ms < SOON_MS ? '1h' : '', autofocus: true }),
         h('label', { for: 'idle' }, 'Idle limit'), h('input', { id: 'idle', name: 'idle_timeout', autocomplete: 'off', placeholder: `now: ${b.idle_limit_ms ? span(b.idle_limit_ms) : 'no limit'}` })] }),
     body: (v) => {
@@ -54,12 +55,12 @@ export async function runAll(action, boxes) {
   const some = boxes.filter((b) => action.when(b));
   if (some.length === 0) return;
   const count = `${some.length} sandbox${some.length > 1 ? 'es' : ''}`;
-  const yes = !action.ask || await ask({ title: `${action.label} ${count}?`, text: action.verb === 'destroy' ? 'They and their files are deleted. This cannot be undone.' : some.map(title).slice(0, 10).join(', ') + (some.length > 10 ? ', …' : ''), yes: action.label, danger: true });
+  const yes = !action.ask || await ask({ title: `${action.label} ${count}?`, text: action.verb === 'destroy' ? 'The sandboxes and their files are deleted. This cannot be undone.' : some.map(title).slice(0, 10).join(', ') + (some.length > 10 ? ', …' : ''), yes: action.label, danger: true });
   if (!yes) return;
   const failed = [];
   for (const b of some) await send(action.verb, b.sandbox_id, {}).catch((e) => failed.push(`${title(b)}: ${e.message}`));
   if (failed.length) note(`${failed.length} of ${count} failed. ${failed[0]}`, { kind: 'bad', ms: 10000 });
-  else note(`${action.label}: ${count} done.`, { kind: 'good' });
+  else note(`${count} ${some.length > 1 ? action.said.replace(/^was/, 'were') : action.said}.`, { kind: 'good' });
   live.refresh();
 }
 
@@ -80,5 +81,5 @@ export function actionButtons(find, { done, named = false } = {}) {
 export function showCause(el, box) {
   const calm = box.status !== 'error';
   el.classList.toggle('calm', calm);
-  el.replaceChildren(...(calm ? [upperFirst(box.cause_text || box.cause)] : [h('b', {}, box.cause.replaceAll('_', ' ')), ` ${box.cause_text || ''} `, h('i', {}, box.advice || '')]));
+  el.replaceChildren(...(calm ? [saidOf(box)] : [saidOf(box), ' ', h('i', {}, adviceOf(box, true))]));
 }

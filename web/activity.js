@@ -2,6 +2,7 @@
 // What happened in a sandbox: its commands with their ends, and its events.
 import { h, button, keepRows, setChildren, setText } from './dom.js';
 import * as api from './api.js';
+import { adviceOf, saidOf } from './cause_words.js';
 import { fail } from './dialogs.js';
 import { live } from './live.js';
 import { detailOf, sayEvent } from './event_words.js';
@@ -87,8 +88,8 @@ class Activity extends HTMLElement {
     const tail = this.#tail(x.exec_id);
     const details = h('details', { 'data-id': x.exec_id, open: isOpen, ontoggle: () => { if (!details.open) tail.stop(); else if (!tail.isOn) tail.follow(); } },
       h('summary', {}, verdict(x), h('code', {}, sayCommand(x)), isOver ? h('span', { class: 'quiet num' }, format.span(x.duration_ms || Date.parse(x.ended_at) - Date.parse(x.started_at))) : h('span', { class: 'quiet num', 'data-since': x.started_at }, format.age(x.started_at))),
-      x.cause && x.cause !== 'exited' && h('p', { class: 'cause' }, h('b', {}, x.cause.replaceAll('_', ' ')), ` ${x.cause_text} `, h('i', {}, x.advice)),
-      format.hasNotRun(x) && h('p', { class: 'cause' }, x.cause_text),
+      x.cause && x.cause !== 'exited' && h('p', { class: 'cause' }, saidOf(x), ' ', h('i', {}, adviceOf(x))),
+      format.hasNotRun(x) && h('p', { class: 'cause' }, saidOf(x)),
       h('p', { class: 'quiet' }, [format.clock(x.started_at), isOver && `processor ${format.span(x.cpu_us / 1000)}`, isOver && `output ${format.bytes(x.stdout_bytes + x.stderr_bytes)}`, x.tty && 'terminal'].filter(Boolean).join(' · '),
         !isOver && api.may('exec') && button('End it', { class: 'danger', onclick: () => api.call('DELETE', api.path('sandboxes', this.sandbox, 'execs', x.exec_id)).then(() => this.#soon(), fail) })),
       tail.el);

@@ -61,7 +61,7 @@ class App extends HTMLElement {
       try {
         await api.post('/api/login', { login: given[1] });
       } catch (e) {
-        this.#askWho(api.isRefused(e) ? 'This link was used already or has expired. “cay token --login” prints a new one.' : api.words(e));
+        this.#askWho(api.isRefused(e) ? 'This link has already been used or has expired. “cay token --login” prints a new one.' : api.words(e));
         return;
       }
       this.#who = null;

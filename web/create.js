@@ -88,7 +88,7 @@ async function askFor(wanted) {
     fields: [h('label', { for: 'template' }, 'Template'), choice, facts,
       field('name', 'Name (optional)', 'a-z, 0-9 and -', { maxlength: 63, id: 'name' }),
       h('details', { class: 'more' }, h('summary', {}, 'Limits, network, variables'), more,
-        h('p', { class: 'quiet small' }, 'Sizes like 512m or 2g, times like 90s, 30m or 2h, 0 for no limit. What you leave empty is as in the template.'),
+        h('p', { class: 'quiet small' }, 'Sizes like 512m or 2g, times like 90s, 30m or 2h, 0 for no limit. Anything left empty is taken from the template.'),
         h('label', { for: 'new-env' }, 'Environment variables, one NAME=VALUE per line'), h('textarea', { id: 'new-env', name: 'env', class: 'code', rows: 3, spellcheck: 'false' }))],
     send: async (values) => {
       const body = readForm(values);

@@ -50,10 +50,10 @@ export class Life {
 }
 
 const WHY = {
-  asked: () => 'It was destroyed on request.',
-  expired: () => 'Its time to live ended.',
-  idle: (box) => (box?.idle_limit_ms ? `It was not used for ${format.span(box.idle_limit_ms)}.` : 'It was not used for longer than its idle limit.'),
-  cleanup: () => 'A cleanup removed it.',
+  asked: (at) => `It was destroyed on request at ${at}.`,
+  expired: (at) => `Its lifetime ended at ${at}.`,
+  idle: (at, box) => `It was destroyed at ${at}, because it was not used for ${box?.idle_limit_ms ? format.span(box.idle_limit_ms) : 'longer than its idle limit'}.`,
+  cleanup: (at) => `A cleanup removed it at ${at}.`,
 };
 
 /** Why a sandbox is not there any more, for people; box: as it was last seen, or null. '' when nobody knows. */
@@ -62,5 +62,6 @@ export async function whyGone(id, box) {
   const end = events.find((e) => e.kind === 'sandbox_destroyed');
   if (!end) return '';
   const why = end.detail?.why;
-  return `${WHY[why]?.(box) || `It ended: ${why}.`} That was at ${format.clock(end.at)}.`;
+  const at = format.clock(end.at);
+  return WHY[why]?.(at, box) || `It ended at ${at}: ${why}.`;
 }

@@ -15,10 +15,9 @@ function clock(s, span) {
 }
 
 /** Whether a label at this time has its room: one at the edge would be cut. */
-function fits(u, s) {
-  const width = u.bbox.width / devicePixelRatio;
+function fits(u, s, half) {
   const at = u.valToPos(s, 'x');
-  return at > 22 && at < width - 22 + EDGE;
+  return at > half - EDGE && at < u.bbox.width / devicePixelRatio - half + EDGE;
 }
 
 /**
@@ -45,7 +44,7 @@ export class Plot {
         width, height: HEIGHT, padding: [8, EDGE, 0, 0], legend: { show: false }, cursor: { y: false, points: { size: 6 } },
         hooks: { setCursor: [(u) => this.#tell(u.cursor.idx)] },
         scales: { x: { range: () => [Date.now() / 1000 - this.span, Date.now() / 1000] }, y: { range: (u, min, max) => [0, Math.max((max || 0) * 1.15, least)] } },
-        axes: [{ stroke: ink, font, grid: { show: false }, ticks: { show: false }, size: 26, space: 80, incrs: [15, 30, 60, 300, 600, 900, 1200, 1800], values: (u, vals) => vals.map((v) => (fits(u, v) ? clock(v, this.span) : '')) },
+        axes: [{ stroke: ink, font, grid: { show: false }, ticks: { show: false }, size: 26, space: 80, incrs: [15, 30, 60, 300, 600, 900, 1200, 1800], values: (u, vals) => vals.map((v) => (fits(u, v, this.span > 600 ? 18 : 28) ? clock(v, this.span) : '')) },
           { stroke: ink, font, grid, ticks: { show: false }, size: 62, gap: 6, space: 34, ...(steps && { incrs: steps }), values: (u, vals) => vals.map(say) }],
         series: [{}, ...series.map(({ label, color }) => ({ label, stroke: css(color), width: 1.75, spanGaps: true, ...(fill && { fill: `${css(color)}1f` }), points: { show: dots, size: 5, fill: css(color) } }))],
       };

@@ -9,6 +9,7 @@ import { FitAddon } from './npm/addon-fit.mjs';
 import { Unicode11Addon } from './npm/addon-unicode11.mjs';
 import { h, button, iconButton, setText } from './dom.js';
 import * as api from './api.js';
+import { adviceOf } from './cause_words.js';
 import { fail } from './dialogs.js';
 import { live } from './live.js';
 import * as format from './format.js';
@@ -65,7 +66,7 @@ class CayTerminal extends HTMLElement {
     this.resume = button('Resume', { onclick: () => api.post(api.path('sandboxes', this.sandbox, 'resume')).then(() => live.refresh(), fail) });
     this.foot = h('div', { class: 'term-foot', hidden: true }, this.said, h('span', { class: 'grow' }), this.resume, this.again);
     this.keys = new TouchKeys((text) => { this.#type(text); }, () => this.term.modes.applicationCursorKeysMode);
-    this.append(h('div', { class: 'term-bar' }, this.tabs, iconButton('New shell beside this one', 'plus', { class: 'shell-new', onclick: () => this.open(null) }),
+    this.append(h('div', { class: 'term-bar' }, this.tabs, iconButton('New shell', 'plus', { class: 'shell-new', onclick: () => this.open(null) }),
       h('span', { class: 'grow' }), this.status, h('span', { class: 'term-leave' }, h('kbd', {}, 'Shift'), ' ', h('kbd', {}, 'F6'), ' leaves')),
     this.place, this.foot, this.keys.el);
     live.addEventListener('event', (e) => { if (e.detail.sandbox_id === this.sandbox && /^exec_/.test(e.detail.kind)) this.#listSoon(); }, { signal });
@@ -219,7 +220,7 @@ class CayTerminal extends HTMLElement {
     const { exec } = this;
     const x = code === 1000 ? await api.get(api.path('sandboxes', this.sandbox, 'execs', exec)).catch(() => null) : null;
     if (this.ended || exec !== this.exec || this.link) return;
-    this.#stand(x ? this.#sayEnd(x) : reason || 'Refused.', x?.cause !== 'exited' && x?.advice);
+    this.#stand(x ? this.#sayEnd(x) : reason || 'Refused.', x && adviceOf(x));
     this.#listSoon();
   }
 

@@ -2,6 +2,7 @@
 // One run of Try it: code, in a sandbox of its own, with its output as it comes and what became of both. It goes on when the view is left.
 import { h, button } from './dom.js';
 import * as api from './api.js';
+import { adviceOf, saidOf } from './cause_words.js';
 import { confirmFacts } from './create.js';
 import { fail, postConfirmed } from './dialogs.js';
 import { Output } from './output.js';
@@ -45,6 +46,7 @@ export class Run {
     }
     this.stop.remove();
     await this.#settle();
+    this.after.scrollIntoView({ block: 'nearest' });
     this.onEnd(this);
   }
 
@@ -88,7 +90,7 @@ export class Run {
     const word = this.wasStopped ? 'stopped' : e.exit_code !== null && e.exit_code !== undefined ? `exit ${e.exit_code}` : e.signal || e.cause;
     this.#say(good ? 'ready' : this.wasStopped ? 'stopped' : 'error', word,
       h('span', { class: 'quiet num' }, `${format.span((e.wall_us ?? 0) / 1000)} · processor time ${format.span((e.cpu_us ?? 0) / 1000)}`),
-      this.wasStopped ? h('span', {}, 'You stopped it.') : e.cause && e.cause !== 'exited' ? h('span', { class: 'cause' }, `${e.cause_text} ${e.advice}`) : '');
+      this.wasStopped ? h('span', {}, 'You stopped it.') : e.cause && e.cause !== 'exited' ? h('span', { class: 'cause' }, `${saidOf(e)} ${adviceOf(e)}`) : format.hasNotRun(e) ? h('span', { class: 'cause' }, saidOf(e)) : '');
     this.end.scrollIntoView({ block: 'nearest' });
   }
 

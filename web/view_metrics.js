@@ -79,7 +79,7 @@ class Metrics extends HTMLElement {
     } finally { this.asking = false; }
     if (!this.isConnected) return;
     setText(this.problem, '');
-    setText(this.since, m.daemon ? `Running since ${new Date(m.daemon.started_at).toLocaleString()}` : 'Your own sandboxes and commands');
+    setText(this.since, m.daemon ? `Running since ${format.moment(m.daemon.started_at)}` : 'Your own sandboxes and commands');
     for (const { el, of } of this.tiles) setText(el, String(of(m)));
     for (const l of this.latencies) l.set(m.last_hour[l.key]);
     this.#drawRate(m.execs.started);

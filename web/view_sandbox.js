@@ -178,6 +178,7 @@ class Sandbox extends HTMLElement {
       const here = tab.dataset.pane === name;
       tab.setAttribute('aria-selected', String(here));
       tab.tabIndex = here ? 0 : -1;
+      if (here) tab.scrollIntoView({ block: 'nearest', inline: 'nearest' });
     }
     this.pane.setAttribute('aria-labelledby', `tab-${name}`);
     this.#pane();

@@ -238,7 +238,7 @@ class Sandboxes extends HTMLElement {
     this.empty.dataset.of = `${live.boxes.size > 0}`;
     this.empty.replaceChildren(...(live.boxes.size
       ? [icon('search'), h('h2', {}, 'No sandbox matches'), h('p', {}, 'Change the filters, or show all sandboxes.'), button('Show all', { onclick: () => { location.hash = '#/sandboxes'; } })]
-      : [icon('box'), h('h2', {}, 'No sandboxes yet'), h('p', {}, 'A sandbox is an isolated place to run code that you do not trust. It is created in milliseconds, and nothing of it is left when it is destroyed.'),
+      : [icon('box'), h('h2', {}, 'No sandboxes yet'), h('p', {}, 'A sandbox is an isolated place to run code that you do not trust. It is created in milliseconds, and nothing of it remains after it is destroyed.'),
         h('div', { class: 'row' }, may('exec') && [button('New sandbox', { class: 'primary', onclick: () => this.#create() }, 'plus'), button('Try some code', { onclick: () => { location.hash = '#/try'; } }, 'chat')]),
         h('p', { class: 'hint small' }, 'From a shell: ', h('code', {}, 'cay create --template python'))]));
   }

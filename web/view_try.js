@@ -8,8 +8,8 @@ import { Run, savedRun } from './try_run.js';
 
 const EXAMPLES = [
   { title: 'Run some Python', about: 'with an error at the end', text: 'Please run this:\n\n```python\nimport platform\nfor i in range(3):\n    print(i, platform.machine())\nprint(1 / 0)\n```\n' },
-  { title: 'Ask about code', about: 'a question does not run it', text: 'What does this do?\n\n```bash\nfind . -name "*.o" -delete\n```\n' },
-  { title: 'Look around', about: 'at the place where the code runs', text: 'Run this and show me what it prints:\n\n```sh\nid; uname -a; ls -l /; cat /proc/self/cgroup\n```\n' },
+  { title: 'Ask about code', about: 'questions do not run it', text: 'What does this do?\n\n```bash\nfind . -name "*.o" -delete\n```\n' },
+  { title: 'Look around', about: 'inside a sandbox', text: 'Run this and show me what it prints:\n\n```sh\nid; uname -a; ls -l /; cat /proc/self/cgroup\n```\n' },
 ];
 const DECISIONS = { run: 'run', write: 'write code', explain: 'explain', improve: 'improve', why: 'explain why', none: 'do not run' };
 const CHOSEN = { language: 'the language of the code', trigger: 'a trigger in the message', default: 'default' };
@@ -164,10 +164,11 @@ class Try extends HTMLElement {
     const execute = (said.execute || asks) && api.may('exec');
     this.#say(h('p', { class: 'decision' }, h('span', { class: `state ${execute ? 'ready' : 'stopped'}` }, DECISIONS[said.decision] || said.decision), ' ', h('span', {}, upperFirst(said.reason)), ' ',
       h('span', { class: 'quiet' }, `${said.confidence} % confident`)),
-    said.obstacle && h('p', { class: 'problem' }, said.obstacle),
+    said.obstacle && h('p', { class: 'problem' }, `${upperFirst(said.obstacle)}.`),
+    said.execute && !api.may('exec') && h('p', { class: 'quiet' }, 'You are signed in with read access, so it does not run.'),
     said.template && h('p', { class: 'quiet' }, `Template ${said.template.name}, chosen by ${CHOSEN[said.template.matched_by] || said.template.matched_by}${runs.length > 1 ? `. ${runs.length} blocks run one after the other, each in a sandbox of its own.` : ''}`),
     said.danger && h('p', { class: 'problem' }, said.danger.where === 'code' ? `The code ${said.danger.what}: ` : 'The message is about destructive work or production: ', h('code', {}, said.danger.text)),
-    !execute && this.#runButton('Run it anyway', runs));
+    !execute && !(said.obstacle && !said.template && said.code?.language) && this.#runButton('Run it anyway', runs));
     if (execute) this.#runAll(runs);
   }
 

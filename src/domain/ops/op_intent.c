@@ -155,7 +155,7 @@ static const char *find_obstacle(const struct cay_intent_result *r, const struct
         if (choice->row)
                 return choice->row->available ? NULL : "the template is not available here";
         if (!r->code.language[0])
-                return "it cannot be told which language this is";
+                return "the language of the code could not be recognized; name it behind the three backticks";
         snprintf(ret, OBSTACLE_MAX, "no template runs %s; add one",
                  cay_intent_language_title(r->code.language));
         return ret;

@@ -41,7 +41,7 @@ export async function sign_out_ends_the_session(p) {
   await other.tab.goto(`${BASE}/`);
   await other.tab.waitForSelector('cay-sign-in');
   await other.tab.goto(`${BASE}/#login=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA`);
-  await other.tab.waitForSelector('.problem:text("used already or has expired")');
+  await other.tab.waitForSelector('.problem:text("already been used or has expired")');
   await other.leave();
 }
 
