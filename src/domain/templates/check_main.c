@@ -17,6 +17,30 @@
         "usage: cay template check [--json] FILE…    checks registry files; - is standard input\n"         \
         "       cay template schema                  prints their JSON Schema\n"
 
+static int open_folder(const char *path)
+{
+        char folder[4096];
+        int n = (int)(cay_path_base(path) - path);
+
+        snprintf(folder, sizeof(folder), "%.*s", n > 0 ? n : 1, n > 0 ? path : ".");
+        return sys_open_at(AT_FDCWD, folder, O_PATH | O_DIRECTORY, 0);
+}
+
+/* Of a text with errors: what is missing is told with them, so that nobody has to check twice. What an error hides is not judged. */
+static void look_for_files(struct cay_registry *r, const char *path, struct cay_notes *notes)
+{
+        cay_auto_close int fd = open_folder(path);
+
+        for (unsigned i = 0; i < r->set.count; i++) {
+                struct cay_template *t = &r->rows[i];
+
+                if (t->name && t->root_text && t->root_text[0] && cay_registry_lacks_dockerfile(t, fd))
+                        cay_note_error(notes, r->lines[i], r->columns[i], "containers.%s: %s", t->name,
+                                       t->why);
+        }
+        cay_notes_sort(notes);
+}
+
 /*
  * Beyond the text: missing files, and SYSTEM.md files that the daemon would ignore. The daemon checks which
  * engines exist; what no engine can do is an error. A rootfs is often made by a build instead of being kept
@@ -31,11 +55,8 @@ static void look(struct cay_registry *r, const char *path, struct cay_notes *not
                                             .policy_engines = "native",
                                             .no_init_engine = "docker" };
         const struct cay_template_set *set = cay_registry_set(r);
-        char folder[4096];
-        int n = (int)(cay_path_base(path) - path);
 
-        snprintf(folder, sizeof(folder), "%.*s", n > 0 ? n : 1, n > 0 ? path : ".");
-        place.folder_fd = sys_open_at(AT_FDCWD, folder, O_PATH | O_DIRECTORY, 0);
+        place.folder_fd = open_folder(path);
         cay_registry_look(r, &place, notes);
         for (unsigned i = 0; i < set->count; i++) {
                 const struct cay_template *t = &set->rows[i];
@@ -76,8 +97,14 @@ static void check_text(const char *path, const char *text, size_t len, struct ca
 {
         cay_auto(cay_registry_freep) struct cay_registry *r = NULL;
 
-        if (cay_registry_parse(path, text, len, notes, &r) == 0 && strcmp(path, "-") != 0)
+        int status = cay_registry_parse_all(path, text, len, notes, &r);
+
+        if (strcmp(path, "-") == 0 || !r)
+                return;
+        if (status == 0)
                 look(r, path, notes);
+        else
+                look_for_files(r, path, notes);
 }
 
 /* 0: valid. */

@@ -69,13 +69,13 @@ static bool lacks_program(struct cay_template *t, const struct cay_registry_plac
 }
 
 /* Checks only that it exists: the engine reads it, with its own rights. */
-static bool lacks_dockerfile(struct cay_template *t, const struct cay_registry_place *place)
+bool cay_registry_lacks_dockerfile(struct cay_template *t, int folder_fd)
 {
         cay_auto_close int fd = -1;
 
-        if (t->root != CAY_TEMPLATE_ROOT_DOCKERFILE || place->folder_fd < 0)
+        if (t->root != CAY_TEMPLATE_ROOT_DOCKERFILE || folder_fd < 0)
                 return false;
-        fd = sys_open_beneath(place->folder_fd, t->root_text, O_PATH, 0);
+        fd = sys_open_beneath(folder_fd, t->root_text, O_PATH, 0);
         if (fd != -ENOENT && fd != -ENOTDIR)
                 return false;
         snprintf(t->why, sizeof(t->why), "its dockerfile '%.80s' is not there; write it", t->root_text);
@@ -248,7 +248,7 @@ void cay_registry_look(struct cay_registry *r, const struct cay_registry_place *
 
                 t->available = !lacks_engine(t, place) && !lacks_network(t, place) && !lacks_init(t, place) &&
                                (is_imaged(t, place) || !lacks_program(t, place)) &&
-                               !lacks_dockerfile(t, place) && !lacks_root(t, place);
+                               !cay_registry_lacks_dockerfile(t, place->folder_fd) && !lacks_root(t, place);
                 read_system(r, t, i, place->folder_fd, notes);
         }
         cay_notes_sort(notes);

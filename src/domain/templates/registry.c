@@ -347,8 +347,8 @@ static void read_all(struct loading *l, const struct cay_yaml_node *root)
         l->registry->set.queue_ms = l->settings.queue_ms;
 }
 
-int cay_registry_parse(const char *origin, const char *text, size_t len, struct cay_notes *notes,
-                       struct cay_registry **ret)
+int cay_registry_parse_all(const char *origin, const char *text, size_t len, struct cay_notes *notes,
+                           struct cay_registry **ret)
 {
         cay_auto(cay_registry_freep) struct cay_registry *r = calloc(1, sizeof(*r));
         struct loading l = {
@@ -372,7 +372,16 @@ int cay_registry_parse(const char *origin, const char *text, size_t len, struct 
         if (root)
                 read_all(&l, root);
         cay_notes_sort(notes);
-        if (notes->errors > 0)
+        *ret = cay_take(r);
+        return notes->errors > 0 ? -1 : 0;
+}
+
+int cay_registry_parse(const char *origin, const char *text, size_t len, struct cay_notes *notes,
+                       struct cay_registry **ret)
+{
+        cay_auto(cay_registry_freep) struct cay_registry *r = NULL;
+
+        if (cay_registry_parse_all(origin, text, len, notes, &r) < 0)
                 return -1;
         *ret = cay_take(r);
         return 0;

@@ -426,6 +426,13 @@ def test_check_verb():
     done = check("check", good)  # its Dockerfile is not there
     assert done.returncode == 1, done
     assert done.stdout == f"{good}:2:3: containers.code-sandbox: its dockerfile 'code-sandbox/Dockerfile' is not there; write it\n", done
+    with open(good, encoding="utf-8") as f:
+        wrong = f.read().replace("needs_confirm", "need_confirm")
+    bad = os.path.join(place, "bad.yaml")
+    with open(bad, "w", encoding="utf-8") as f:
+        f.write(wrong)
+    done = check("check", bad)  # both at once
+    assert done.returncode == 1 and "need_confirm: is not known" in done.stdout and "is not there; write it" in done.stdout, done
     os.mkdir(os.path.join(place, "code-sandbox"))
     with open(os.path.join(place, "code-sandbox", "Dockerfile"), "w", encoding="utf-8") as f:
         f.write("FROM python:3.11-slim\n")
