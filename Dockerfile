@@ -6,13 +6,15 @@
 #              -e PORT=8001 -p 127.0.0.1:8001:8001 -v cay:/data cay
 #
 # What the options are for, and which variables there are: docs/deployment.md. The second stage is packaging/Containerfile's.
-FROM debian:12-slim AS build
+# --build-arg BASE=… takes another Debian 12: one with more programs for sandboxes, or a copy of your own.
+ARG BASE=debian:12-slim
+FROM ${BASE} AS build
 
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates make
 COPY . /src
 RUN make -C /src deb
 
-FROM debian:12-slim
+FROM ${BASE}
 
 COPY --from=build /src/build/deb/cay_*.deb /tmp/
 RUN apt-get update \
