@@ -118,8 +118,11 @@ static int check_limits(struct docker_order *order, const struct docker_facts *f
         if (p->memory_bytes && p->memory_bytes < MEMORY_MIN)
                 return cay_fail(err, CAY_UNSUPPORTED, "memory: Docker holds no limit below 6 MiB");
         if (missing & ~p->may_skip)
-                return cay_fail(err, CAY_UNSUPPORTED, "this Docker cannot hold these limits: %s",
-                                limit_words(missing & ~p->may_skip, text, sizeof(text)));
+                return cay_fail(
+                        err, CAY_UNSUPPORTED,
+                        "this Docker cannot hold these limits: %s; leave them out, or let it skip them "
+                        "(may_skip; --allow-missing of cay run)",
+                        limit_words(missing & ~p->may_skip, text, sizeof(text)));
         order->skipped = missing;
         return 0;
 }

@@ -213,7 +213,7 @@ static int check(const struct cay_run_args *a, const char **ret_field, struct ca
                 return cay_fail(err, CAY_INVALID, "trigger: the same as task; set only one");
         *ret_field = "timeout";
         if (a->exec.timeout_ms > TIMEOUT_MAX_MS)
-                return cay_fail(err, CAY_INVALID, "timeout: at most 30 days");
+                return cay_fail(err, CAY_INVALID, "timeout: at most 2592000 seconds (30 days)");
         *ret_field = NULL;
         return 0;
 }

@@ -117,6 +117,24 @@ static void put_extras(struct cay_json *j, const struct cay_sandbox_view *v)
         cay_json_end_array(j);
 }
 
+/* What to do about a sandbox, and not about a command: its files tell whether it can be started again. */
+static const char *sandbox_advice(const struct cay_sandbox_view *v, enum cay_op_dialect dialect)
+{
+        switch (v->cause) {
+        case CAY_CAUSE_NONE:
+                return "";
+        case CAY_CAUSE_SANDBOX_GONE:
+        case CAY_CAUSE_DAEMON_LOST:
+                return v->kept ? "start it again: its files are kept"
+                               : "its files were not kept: destroy it, and create another";
+        case CAY_CAUSE_ENGINE_LOST:
+                return v->kept ? "start it again when its engine answers: its files are kept"
+                               : "start it again when its engine answers, or destroy it";
+        default:
+                return cay_op_advice(v->cause, dialect);
+        }
+}
+
 /* The state, and why. */
 static void put_state(struct cay_json *j, const struct cay_sandbox_view *v, enum cay_op_dialect dialect)
 {
@@ -125,7 +143,7 @@ static void put_state(struct cay_json *j, const struct cay_sandbox_view *v, enum
         cay_op_key_text(j, "status", cay_state_word(v->state));
         cay_op_key_text(j, "cause", cause);
         cay_op_key_text(j, "cause_text", v->cause_text);
-        cay_op_key_text(j, "advice", cause ? cay_op_advice(v->cause, dialect) : "");
+        cay_op_key_text(j, "advice", sandbox_advice(v, dialect));
         cay_op_key_text(j, "busy_with", v->busy_with);
         cay_op_key_bool(j, "kept", v->kept);
         cay_op_key_bool(j, "linked", v->linked);

@@ -155,7 +155,8 @@ class Inside(unittest.TestCase):
         a = d.ask("POST", f"/api/sandboxes/{box}/start")
         self.assertEqual(a.status, 409, a)
         self.assertIn("container was removed", a.json["error"]["message"])
-        self.assertFalse(d.must(200, "GET", f"/api/sandboxes/{box}")["kept"])
+        left = d.must(200, "GET", f"/api/sandboxes/{box}")
+        self.assertEqual((left["kept"], left["advice"]), (False, "its files were not kept: destroy it, and create another"), left)
         self.assertEqual(d.must(409, "POST", f"/api/sandboxes/{box}/execute", {"command": "id"})["error"]["code"], "conflict")
         d.must(200, "DELETE", f"/api/sandboxes/{box}")
 

@@ -171,6 +171,7 @@ def test_ended_without_a_front(d):
         os.kill(keeper, signal.SIGCONT)
     s = wait_lost(d, box)
     assert s["cause"] == "sandbox_gone" and s["kept"] is True, s
+    assert s["advice"] == "start it again: its files are kept", s  # of a sandbox, not of a command
     d.start_again(box)
     check_read(d, box)
     remove(d, box)
