@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -16,7 +17,8 @@
 #include "foundation/sys/fd.h"
 
 #define RUN_FOLDER "/run/cay"
-#define MAGIC 0x63617972u
+#define MAGIC 0x63617972u      /* what it names may exist, and may be another's */
+#define MAGIC_MADE 0x6361796du /* what it names is its own */
 #define FOLDER_TRIES 16u
 
 struct content {
@@ -30,7 +32,8 @@ struct content {
 static int folder = -1;
 static char folder_path[64] = RUN_FOLDER;
 static unsigned slot_count;
-static bool is_stuck;                         /* of the last sweep */
+static bool is_stuck; /* of the last sweep */
+static ino_t sweeper; /* during a sweep: the record of whoever sweeps, which has made nothing; 0: none */
 static uint64_t taken[CAY_RECORD_SLOTS / 64]; /* bits: slots with ids that belong to others */
 
 static void note_taken(uint64_t first, uint64_t count)
@@ -195,10 +198,16 @@ static int lock_named(const char *name, int flags)
         return -EAGAIN;
 }
 
+static bool read_content(int fd, struct content *ret)
+{
+        return pread(fd, ret, sizeof(*ret), 0) == (ssize_t)sizeof(*ret) &&
+               (ret->magic == MAGIC || ret->magic == MAGIC_MADE) && ret->size == sizeof(*ret);
+}
+
 struct search {
         const char *id;
         ino_t own; /* the record that asks */
-        bool found;
+        bool made, asked;
 };
 
 static void look_for_living(void *ctx, int dirfd, const char *name, unsigned type)
@@ -209,30 +218,36 @@ static void look_for_living(void *ctx, int dirfd, const char *name, unsigned typ
         struct stat st;
 
         (void)type;
-        if (s->found || strncmp(name, "box-", 4) != 0)
+        if (s->made || strncmp(name, "box-", 4) != 0)
                 return;
         fd = sys_open_at(dirfd, name, O_RDONLY | O_NOFOLLOW, 0);
-        if (fd < 0 || fstat(fd, &st) < 0 || st.st_ino == s->own ||
-            pread(fd, &other, sizeof(other), 0) != (ssize_t)sizeof(other) || other.magic != MAGIC ||
-            strncmp(other.id, s->id, sizeof(other.id)) != 0)
+        if (fd < 0 || fstat(fd, &st) < 0 || st.st_ino == s->own || st.st_ino == sweeper ||
+            !read_content(fd, &other) || strncmp(other.id, s->id, sizeof(other.id)) != 0 ||
+            flock(fd, LOCK_SH | LOCK_NB) == 0)
                 return;
-        s->found = flock(fd, LOCK_SH | LOCK_NB) < 0;
+        s->made = other.magic == MAGIC_MADE;
+        s->asked = !s->made;
 }
 
+enum whose { ITS_OWN, ANOTHERS, UNKNOWN };
+
 /*
- * The name belonged to another box already: making the cgroup2 node, which comes first, failed, and nothing
- * of that name is this record's. That box lives, so its record is locked.
+ * The record of a warden that died before it noted that it had made something. If a living box has the same id,
+ * making the cgroup2 node, which comes first, had failed: nothing of that name is this record's. If a living
+ * warden is about to make one, either can be true, and a later sweep will know.
  */
-static bool is_anothers(int fd, const struct content *c)
+static enum whose find_owner(int fd, const struct content *c)
 {
         struct search s = { .id = c->id };
         struct stat st;
 
+        if (c->magic == MAGIC_MADE)
+                return ITS_OWN;
         if (fstat(fd, &st) < 0)
-                return true;
+                return UNKNOWN;
         s.own = st.st_ino;
         sys_dir_each(folder, look_for_living, &s);
-        return s.found;
+        return s.made ? ANOTHERS : s.asked ? UNKNOWN : ITS_OWN;
 }
 
 /*
@@ -242,15 +257,17 @@ static bool unmake(int fd, const struct sys_cgroup_host *host, uint64_t until_ms
 {
         static struct content c;
         bool all = true;
+        enum whose whose;
         int r = 0;
 
-        if (pread(fd, &c, sizeof(c), 0) != (ssize_t)sizeof(c) || c.magic != MAGIC || c.size != sizeof(c))
+        if (!read_content(fd, &c))
                 return true; /* empty or cut: nothing had been made yet */
         for (unsigned i = 0; i < SYS_CGROUP_PARTS; i++)
                 c.cgroups[i][SYS_CGROUP_PATH - 1] = 0;
         c.unmounted[sizeof(c.unmounted) - 1] = 0;
-        if (is_anothers(fd, &c))
-                return true;
+        whose = find_owner(fd, &c);
+        if (whose != ITS_OWN)
+                return whose == ANOTHERS;
         /*
          * cgroup2 first: it kills. What does not die is in the other nodes too, and is waited for only once.
          */
@@ -294,11 +311,13 @@ static void sweep_one(void *ctx, int dirfd, const char *name, unsigned type)
  * Kill everything before waiting for anything: they end at the same time, and a starting front waits for all
  * of it.
  */
-unsigned cay_records_sweep(const struct sys_cgroup_host *host, unsigned wait_ms)
+unsigned cay_records_sweep(const struct sys_cgroup_host *host, const struct cay_record *own, unsigned wait_ms)
 {
         uint64_t until_ms = cay_clock_ms() + wait_ms;
         struct sweep s = { .host = host };
+        struct stat st;
 
+        sweeper = own && fstat(own->fd, &st) == 0 ? st.st_ino : 0;
         sys_dir_each(folder, sweep_one, &s);
         if (s.stuck > 0 && wait_ms > 0) {
                 s.until_ms = until_ms;
@@ -306,6 +325,7 @@ unsigned cay_records_sweep(const struct sys_cgroup_host *host, unsigned wait_ms)
                 sys_dir_each(folder, sweep_one, &s);
         }
         is_stuck = s.stuck > 0;
+        sweeper = 0;
         return s.count;
 }
 
@@ -362,6 +382,14 @@ int cay_record_make(struct cay_record *rec, const char *id, const struct sys_cgr
                 return 0;
         }
         return cay_fail(err, CAY_LIMIT, "all %u host id ranges are in use", CAY_RECORD_SLOTS);
+}
+
+int cay_record_note_made(const struct cay_record *rec)
+{
+        static const uint32_t made = MAGIC_MADE;
+
+        return pwrite(rec->fd, &made, sizeof(made), offsetof(struct content, magic)) == sizeof(made) ? 0
+                                                                                                     : -errno;
 }
 
 void cay_record_drop(struct cay_record *rec)

@@ -34,12 +34,15 @@ int cay_records_open(unsigned slots, bool hosts_ids, struct cay_error *err);
 void cay_records_close(void);
 /*
  * Removes what dead runs left, and waits at most this long for all of it together; returns how many records
- * were swept.
+ * were swept. own: NULL, or the caller's record, which has made nothing yet.
  */
-unsigned cay_records_sweep(const struct sys_cgroup_host *host, unsigned wait_ms);
+unsigned cay_records_sweep(const struct sys_cgroup_host *host, const struct cay_record *own,
+                           unsigned wait_ms);
 /* Whether the last sweep left something that did not die, or could not be removed, in its time. */
 bool cay_records_are_stuck(void);
 /* Takes a free slot and records what will be made for a box. */
 int cay_record_make(struct cay_record *rec, const char *id, const struct sys_cgroup_host *host,
                     const char *cgroup_name, struct cay_error *err);
+/* After the first thing that it names was made: from now on nobody takes that for another box's. 0 or -errno. */
+int cay_record_note_made(const struct cay_record *rec);
 void cay_record_drop(struct cay_record *rec); /* everything it names is removed; allowed when there is none */

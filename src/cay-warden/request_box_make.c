@@ -268,7 +268,7 @@ static int make(struct warden *w, struct warden_box *box, const struct wire_requ
         }
         r = sys_cgroup_begin(&w->cgroups, name, &box->cgroup);
         if (r == -EEXIST) { /* not one of ours: perhaps of a warden that was killed */
-                cay_records_sweep(&w->cgroups, 0);
+                cay_records_sweep(&w->cgroups, &box->record, 0);
                 r = sys_cgroup_begin(&w->cgroups, name, &box->cgroup);
         }
         /*
@@ -283,6 +283,9 @@ static int make(struct warden *w, struct warden_box *box, const struct wire_requ
                 return cay_fail(err, CAY_EXISTS, "id: a sandbox '%s' exists already", box->plan.id);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "make a cgroup for '%s'", box->plan.id);
+        r = cay_record_note_made(&box->record);
+        if (r < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, r, "write the record of '%s'", box->plan.id);
         return start(w, box, given, err);
 }
 

@@ -219,7 +219,7 @@ int warden_set_up(struct warden *w, bool is_resumed, struct cay_error *err)
 void warden_sweep(struct warden *w, unsigned wait_ms)
 {
         w->has_swept = true;
-        cay_records_sweep(&w->cgroups, wait_ms);
+        cay_records_sweep(&w->cgroups, NULL, wait_ms);
         cay_step_reached(w->steps, CAY_STEP_swept);
 }
 

@@ -389,6 +389,36 @@ static void test_warden_killed_beside_a_stuck_box(void **state)
         close(stuck);
 }
 
+/*
+ * A warden that runs already is asked for a box of the same id as one that dies with another warden: it removes what that one left,
+ * and does not take it for another's because its own record names the same.
+ */
+static void test_same_id_as_one_of_a_killed_warden(void **state)
+{
+        for (int round = 0; round < 5; round++) {
+                struct rig second = { 0 };
+                struct rig_box old, new;
+                struct wire_plan plan = rig_plan("same");
+                struct wire_answer a = { .code = CAY_EXISTS };
+
+                rig_start(&rig, NULL);
+                rig_must_make(&rig, "same", &old);
+                rig_start(&second, NULL);
+                rig_kill(&rig);
+                for (int i = 0; i < 500 && a.code == CAY_EXISTS; i++) {
+                        a = rig_make(&second, &plan, -1, -1, &new);
+                        nap_ms(a.code == CAY_EXISTS ? 20 : 0); /* the kernel still ends the old one */
+                }
+                if (a.code != CAY_OK)
+                        fail_msg("%s", a.text);
+                assert_string_equal(rig_tell(&new, "ping"), "pong");
+                rig_box_close(&old);
+                rig_box_close(&new);
+                rig_stop(&second);
+        }
+        sweep_all();
+}
+
 /* SIGKILL of the warden with boxes in every state; the next one leaves nothing of them. */
 static void test_warden_killed(void **state)
 {
@@ -548,6 +578,7 @@ int main(void)
                 rigged(test_ids_are_its_own),
                 rigged(test_neighbours_of_a_stuck_box),
                 rigged(test_warden_killed_beside_a_stuck_box),
+                rigged(test_same_id_as_one_of_a_killed_warden),
                 rigged(test_warden_killed),
                 rigged(test_record_with_anothers_name),
                 rigged(test_warden_killed_without_cgroup2_mounted),

@@ -63,7 +63,7 @@ static void make_and_drop(void)
         check(a.slot < CAY_RECORD_SLOTS && b.slot < CAY_RECORD_SLOTS);
         check(fcntl(a.fd, F_GETFD) == FD_CLOEXEC);
         check(count_records() == 2);
-        check(cay_records_sweep(&none, WAIT_MS) == 0); /* both are alive */
+        check(cay_records_sweep(&none, NULL, WAIT_MS) == 0); /* both are alive */
         check(count_records() == 2);
         cay_record_drop(&a);
         check(a.fd == -1 && count_records() == 1);
@@ -281,7 +281,7 @@ static void sweep_dead(void)
                         pause();
         }
         check(read(ready[0], &byte, 1) == 1);
-        check(cay_records_sweep(&host, WAIT_MS) == 0 && count_records() == 1 &&
+        check(cay_records_sweep(&host, NULL, WAIT_MS) == 0 && count_records() == 1 &&
               node_is_there(&host, SYS_CGROUP_2)); /* it lives */
         sleeper = fork();
         if (sleeper == 0) {
@@ -298,18 +298,78 @@ static void sweep_dead(void)
         check(read(ready[0], &byte, 1) == 1);
         kill(run, SIGKILL);
         waitpid(run, NULL, 0);
-        check(cay_records_sweep(&host, WAIT_MS) == 1);
+        check(cay_records_sweep(&host, NULL, WAIT_MS) == 1);
         check(waitpid(sleeper, &status, 0) == sleeper && WIFSIGNALED(status));
         check(count_records() == 0);
         for (unsigned i = 0; i < SYS_CGROUP_PARTS; i++)
                 check(!node_is_there(&host, i));
-        check(cay_records_sweep(&host, WAIT_MS) == 0);
+        check(cay_records_sweep(&host, NULL, WAIT_MS) == 0);
 }
 
 static void test_sweep_dead(void **state)
 {
         need_root();
         in_child(sweep_dead);
+}
+
+/* A run of id "same" that dies with its record there; made: after it had noted that its node is its own. */
+static void leave_dead(const struct sys_cgroup_host *host, bool made)
+{
+        pid_t run = fork();
+
+        if (run == 0) {
+                struct cay_record rec = { .fd = -1 };
+                struct sys_cgroup cg;
+
+                if (cay_record_make(&rec, "same", host, cgroup_name, &err) < 0 ||
+                    sys_cgroup_begin(host, cgroup_name, &cg) < 0 || (made && cay_record_note_made(&rec) < 0))
+                        _exit(1);
+                _exit(0);
+        }
+        check(run > 0 && waitpid(run, NULL, 0) == run);
+}
+
+/* Records of one id: what a dead run made goes, and what a living one has stays. */
+static void same_id(void)
+{
+        struct sys_cgroup_host host;
+        struct sys_cgroup cg;
+        struct cay_record mine = { .fd = -1 };
+
+        private_run();
+        check(cay_records_open(CAY_RECORD_SLOTS, true, &err) == 0 && sys_cgroup_host_open(&host) == 0);
+        if (host.parent[SYS_CGROUP_2] < 0 || !host.path[SYS_CGROUP_2][0])
+                skip_child("no cgroup2 here");
+        snprintf(cgroup_name, sizeof(cgroup_name), "cay-unit-record-%d", (int)getpid());
+
+        /* The dead run had made it: neither a sweep by others nor by whoever wants the id takes it for another's. */
+        leave_dead(&host, true);
+        check(cay_record_make(&mine, "same", &host, cgroup_name, &err) == 0);
+        check(sys_cgroup_begin(&host, cgroup_name, &cg) == -EEXIST);
+        check(cay_records_sweep(&host, &mine, WAIT_MS) == 1 && !node_is_there(&host, SYS_CGROUP_2));
+
+        /* It died before it could note it: who wants the id knows that it has made nothing itself. */
+        leave_dead(&host, false);
+        check(count_records() == 2);
+        check(cay_records_sweep(&host, NULL, WAIT_MS) == 0 &&
+              node_is_there(&host, SYS_CGROUP_2)); /* nobody else knows */
+        check(count_records() == 2);
+        check(cay_records_sweep(&host, &mine, WAIT_MS) == 1 && !node_is_there(&host, SYS_CGROUP_2));
+
+        /* The living one has made it: the dead one had not. */
+        check(sys_cgroup_begin(&host, cgroup_name, &cg) == 0 && cay_record_note_made(&mine) == 0);
+        leave_dead(&host, false);
+        check(cay_records_sweep(&host, NULL, WAIT_MS) == 1 && node_is_there(&host, SYS_CGROUP_2));
+        check(count_records() == 1);
+        sys_cgroup_remove(&host, &cg);
+        cay_record_drop(&mine);
+        check(count_records() == 0 && !node_is_there(&host, SYS_CGROUP_2));
+}
+
+static void test_same_id(void **state)
+{
+        need_root();
+        in_child(same_id);
 }
 
 /* What cannot be removed keeps its record, so that the next warden tries again. */
@@ -331,14 +391,14 @@ static void sweep_keeps(void)
         /* A box's node has children, but no grandchildren: with one it does not go. */
         check(mkdir(path, 0755) == 0 && mkdir(below, 0755) == 0 && mkdir(deeper, 0755) == 0);
         close(rec.fd);
-        if (cay_records_sweep(&host, 0) != 0 || count_records() != 1) {
+        if (cay_records_sweep(&host, NULL, 0) != 0 || count_records() != 1) {
                 rmdir(deeper);
                 rmdir(below);
                 rmdir(path);
                 check(!"the record is gone and the node is not");
         }
         check(rmdir(deeper) == 0);
-        check(cay_records_sweep(&host, WAIT_MS) == 1 && count_records() == 0 && access(path, F_OK) < 0);
+        check(cay_records_sweep(&host, NULL, WAIT_MS) == 1 && count_records() == 0 && access(path, F_OK) < 0);
 }
 
 static void test_sweep_keeps(void **state)
@@ -396,7 +456,7 @@ static void sweep_together(void)
                 leave_stuck(&host, (char)('a' + i), &boxes[i]);
         sweeper = fork();
         if (sweeper == 0)
-                _exit((int)cay_records_sweep(&host, WAIT_MS));
+                _exit((int)cay_records_sweep(&host, NULL, WAIT_MS));
         for (unsigned i = 0; i < 2; i++)
                 check(waitpid(boxes[i].sleeper, &status, 0) == boxes[i].sleeper && WIFSIGNALED(status));
         for (unsigned i = 0; i < 2; i++)
@@ -430,7 +490,7 @@ static void sweep_odd(void)
         check(sys_make_file(AT_FDCWD, RUN "/box-3", 0600, junk, sizeof(junk)) == 0);
         check(sys_make_file(AT_FDCWD, RUN "/note", 0600, "x", 1) == 0);
         check(symlink("/etc/passwd", RUN "/box-4") == 0);
-        check(cay_records_sweep(&none, WAIT_MS) == 3);
+        check(cay_records_sweep(&none, NULL, WAIT_MS) == 3);
         check(access(RUN "/note", F_OK) == 0);
         check(access("/etc/passwd", F_OK) == 0);
         check(access(RUN "/box-1", F_OK) < 0 && access(RUN "/box-3", F_OK) < 0);
@@ -487,7 +547,7 @@ static void race(void)
                                 check(cay_record_make(&r, "x", &none, "cay-x", &err) == 0);
                                 check(__sync_fetch_and_add(&held[r.slot], 1) == 0);
                                 if (k % 16 == 0)
-                                        cay_records_sweep(&none, WAIT_MS);
+                                        cay_records_sweep(&none, NULL, WAIT_MS);
                                 check(__sync_fetch_and_sub(&held[r.slot], 1) == 1);
                                 if (i < 4 && k == 100 + i) /* a crash: the record stays for others to sweep */
                                         _exit(0);
@@ -501,7 +561,7 @@ static void race(void)
 
                 check(waitpid(pids[i], &status, 0) == pids[i] && status == 0);
         }
-        cay_records_sweep(&none, WAIT_MS);
+        cay_records_sweep(&none, NULL, WAIT_MS);
         check(count_records() == 0);
 }
 
@@ -514,13 +574,14 @@ static void test_race(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_make_and_drop),     cmocka_unit_test(test_ranges),
-                cmocka_unit_test(test_foreign_folder),    cmocka_unit_test(test_others_ids),
-                cmocka_unit_test(test_users_ids),         cmocka_unit_test(test_odd_lines),
-                cmocka_unit_test(test_many_ranges),       cmocka_unit_test(test_long_file),
-                cmocka_unit_test(test_sweep_dead),        cmocka_unit_test(test_sweep_keeps),
-                cmocka_unit_test(test_sweep_together),    cmocka_unit_test(test_sweep_odd),
-                cmocka_unit_test(test_lock_is_exclusive), cmocka_unit_test(test_race),
+                cmocka_unit_test(test_make_and_drop),  cmocka_unit_test(test_ranges),
+                cmocka_unit_test(test_foreign_folder), cmocka_unit_test(test_others_ids),
+                cmocka_unit_test(test_users_ids),      cmocka_unit_test(test_odd_lines),
+                cmocka_unit_test(test_many_ranges),    cmocka_unit_test(test_long_file),
+                cmocka_unit_test(test_sweep_dead),     cmocka_unit_test(test_same_id),
+                cmocka_unit_test(test_sweep_keeps),    cmocka_unit_test(test_sweep_together),
+                cmocka_unit_test(test_sweep_odd),      cmocka_unit_test(test_lock_is_exclusive),
+                cmocka_unit_test(test_race),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
