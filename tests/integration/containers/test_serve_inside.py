@@ -59,6 +59,32 @@ class ServeInside(unittest.TestCase):
         ended = call("docker", "inspect", "-f", "{{.State.ExitCode}}", NAME, text=True).stdout.strip()
         self.assertEqual(ended, "0", call("docker", "logs", NAME, text=True).stdout)
 
+    def test_compose(self):
+        """What packaging/compose.yaml makes of the image: its user owns the folder that the daemon is given."""
+        options, user, entry = recipe()
+        with open(os.path.join(SOURCE, "packaging", "compose.yaml"), encoding="utf-8") as f:
+            service = re.search(r"^  api:\n(?:    .*\n|\n)+", f.read(), re.M)[0]
+        place = (re.search(r"^ +CAY_DATA: (\S+)", service, re.M) or re.search(r"CAY_DATA=(\S+)", " ".join(options)))[1]
+        volume = re.search(r"^ +- data:(\S+)$", service, re.M)[1]
+        self.assertEqual(place, volume)
+        mount = [] if volume == "/data" else ["-v", f"cay-compose-data:{volume}"]
+        uid = user.split(":")[0]  # the image's own /data is that user's, and a new volume there would be too
+        name = f"{NAME}-compose"
+        started = call("docker", "run", "-d", "--name", name, "--network", "none", "--user", re.search(r'^    user: "(\S+)"', service, re.M)[1],
+                       *options, "-v", "/usr:/usr:ro", "-v", f"{BUILD}:/cay:ro", "--tmpfs", f"/data:uid={uid},gid={uid},mode=0700", *mount,
+                       "-e", "PATH=/usr/bin:/bin", "-e", f"CAY_DATA={place}", "-e", "CAY_ENGINE=docker", "-e", "CAY_DOCKER_IMAGE=none",
+                       "-e", "DOCKER_HOST=tcp://127.0.0.1:1", IMAGE, "/cay/cay", *entry[1:], text=True)
+        self.assertEqual(started.returncode, 0, started.stdout)
+        self.addCleanup(call, "docker", "rm", "-f", "-v", name)
+        for _ in range(TRIES):
+            said = call("docker", "logs", name, text=True).stdout
+            if "/execute" in said or call("docker", "inspect", "-f", "{{.State.Running}}", name, text=True).stdout.strip() != "true":
+                break
+            time.sleep(0.1)
+        self.assertIn("/execute", said)
+        token = call("docker", "exec", name, "/cay/cay", "token", text=True)  # as docs/compose.md has it: without --data
+        self.assertTrue(token.stdout.startswith("cay1."), token.stdout)
+
     def ask(self, token, method, path, body=None):
         done = subprocess.run(["docker", "exec", NAME, "curl", "-sS", "--max-time", "100", "-X", method, "-H", f"Authorization: Bearer {token}",
                                *(["-d", json.dumps(body)] if body is not None else []), f"http://localhost:8888{path}"],
