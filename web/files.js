@@ -48,7 +48,7 @@ class Files extends HTMLElement {
   #takeDrops() {
     for (const kind of ['dragenter', 'dragover']) this.addEventListener(kind, (e) => { e.preventDefault(); this.classList.add('dropping'); });
     this.addEventListener('dragleave', (e) => { if (!this.contains(e.relatedTarget)) this.classList.remove('dropping'); });
-    this.addEventListener('drop', (e) => { e.preventDefault(); this.classList.remove('dropping'); this.#upload(e.dataTransfer.files); });
+    this.addEventListener('drop', (e) => { e.preventDefault(); this.classList.remove('dropping'); this.#drop(e.dataTransfer); });
   }
 
   /** Where to begin, until a folder is shown. */
@@ -148,6 +148,13 @@ class Files extends HTMLElement {
 
   #downloadFolder(path) {
     this.#download(`${api.path('sandboxes', this.sandbox, 'archive')}?path=${path}&format=tar.gz`, `${show(lastName(path)) || 'root'}.tar.gz`);
+  }
+
+  /** A dropped folder looks like a file that cannot be read: it is told apart, and named. */
+  #drop(what) {
+    const folders = [...what.items].map((item) => item.webkitGetAsEntry?.()).filter((entry) => entry?.isDirectory).map((entry) => entry.name);
+    if (folders.length) fail(new Error(`Folders cannot be uploaded (${folders.join(', ')}). Pack them into an archive, upload that, and unpack it in the terminal.`));
+    this.#upload([...what.files].filter((f) => !folders.includes(f.name)));
   }
 
   async #upload(files) {

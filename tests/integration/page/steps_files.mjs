@@ -99,6 +99,15 @@ export async function an_upload_shows_its_progress(p) {
   go();
   await tab.unroute(/files\?path=.*second/);
   check((await p.help('run', { box, command: 'ls' })).stdout === 'large.bin\n', 'one that was cancelled is not there');
+  // A folder is not taken for a file that cannot be read; what is dropped beside it is uploaded.
+  await tab.evaluate(() => {
+    const drop = new Event('drop', { cancelable: true });
+    drop.dataTransfer = { items: [{ webkitGetAsEntry: () => ({ isDirectory: true, name: 'pictures' }) }, {}], files: [new File(['?'], 'pictures'), new File(['text'], 'beside')] };
+    document.querySelector('cay-files').dispatchEvent(drop);
+  });
+  await tab.waitForSelector('.note.bad:has-text("Folders cannot be uploaded (pictures)")');
+  await tab.waitForSelector('.files li:has-text("beside")');
+  check((await p.help('run', { box, command: 'ls' })).stdout === 'beside\nlarge.bin\n', 'the file alone came');
   await p.destroy(box);
 }
 
