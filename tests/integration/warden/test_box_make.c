@@ -42,7 +42,7 @@ static void test_good_plan(void **state)
                        "swap 0 boot %llu secret 01080f16",
                        &flags, &fds, &cpus, &memory, &boot),
                 5);
-        assert_int_equal(flags & ~(unsigned)CAY_INIT_OOM_SET, CAY_INIT_ISOLATED);
+        assert_int_equal(flags & ~(unsigned)(CAY_INIT_OOM_SET | CAY_INIT_PLACED), CAY_INIT_ISOLATED);
         assert_int_equal(cpus, 1);
         assert_int_equal(memory, 64 << 20);
         assert_in_range(boot, (unsigned long long)before.tv_sec, (unsigned long long)after.tv_sec);
