@@ -193,20 +193,20 @@ static _Noreturn void box_process(struct isolate *iso)
                 close(iso->net_far);
         if (iso->network >= 0)
                 close(iso->network);
+        if (unshare(CLONE_NEWCGROUP) < 0)
+                isolate_fail(iso, -errno, "make a cgroup namespace");
+        if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+                isolate_fail(iso, -errno, "make mounts private");
         await_go(iso);
         if (iso->self)
                 isolate_open_trees(iso);
         if (iso->ids.source != CAY_IDS_HOST)
                 own_clock(); /* for our children: only permitted here, not after a change of ids */
         become_root(iso);
-        if (unshare(CLONE_NEWCGROUP) < 0)
-                isolate_fail(iso, -errno, "make a cgroup namespace");
         pin_cpus(iso);
         umask(0);
         cay_step_reached(iso->steps, CAY_STEP_box_awake);
 
-        if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-                isolate_fail(iso, -errno, "make mounts private");
         isolate_root(iso);
         isolate_volumes(iso);
         cay_step_reached(iso->steps, CAY_STEP_box_root);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "foundation/sys/fd.h"
@@ -86,17 +87,12 @@ static bool offer_to_oom_killer(const struct warden *w, const struct warden_box 
         return sys_write_file(AT_FDCWD, path, apart ? "1000" : "500") == 0 && apart;
 }
 
-/*
- * Everything that can be made while the box's process is being created. Not later: once it builds its root,
- * and its child the network, two processors are busy (measured: a third task delays both).
- */
+/* The files of /proc, while the box's process is being created: its mounts need them. */
 static int make_beside(struct warden *w, struct warden_box *box, struct cay_proc_overlay *proc_overlay,
                        uint32_t cpus, struct cay_error *err)
 {
         int r;
 
-        if (make_cgroups(w, box, err) < 0)
-                return -1;
         if (w->self) { /* the box makes its own */
                 cay_step_reached(w->steps, CAY_STEP_truth_made);
                 return 0;
@@ -106,6 +102,22 @@ static int make_beside(struct warden *w, struct warden_box *box, struct cay_proc
                 return cay_fail_sys(err, CAY_INTERNAL, r, "make the files of /proc");
         cay_step_reached(w->steps, CAY_STEP_truth_made);
         return 0;
+}
+
+/*
+ * The box builds its root, and nobody waits for us until its cay-init wants the configuration: time for the
+ * cgroups, which only commands are in. Until then the box's process runs our code alone, without limits. A
+ * third running process delays two on two processors (measured), and the helper makes the network namespace
+ * now: a single run waits for its end first, which is in time for the configuration. With a way out it takes
+ * longer than that, and a daemon's warden waits for nobody.
+ */
+static void let_helper_finish(const struct warden *w, struct warden_box *box)
+{
+        if (!w->single || box->plan.flags & WIRE_PLAN_NETWORK || box->helper <= 0)
+                return;
+        while (waitpid(box->helper, NULL, 0) < 0 && errno == EINTR)
+                ;
+        box->helper = 0;
 }
 
 static int instruct(struct warden *w, struct warden_box *box, const struct warden_given *given,
@@ -134,6 +146,9 @@ static int instruct(struct warden *w, struct warden_box *box, const struct warde
                 if (mounts[i] >= 0)
                         close(mounts[i]);
         if (r < 0)
+                return -1;
+        let_helper_finish(w, box);
+        if (make_cgroups(w, box, err) < 0)
                 return -1;
         r = warden_make_send_config(w, box, given->link, proc_overlay, cpus, oom_set, is_placed);
         if (r == -EPIPE)
