@@ -12,7 +12,7 @@ struct cay_exec_args {
         struct cay_field_texts command;
         const char *workdir, *cwd, *user, *term, *execution_id, *input;
         struct cay_field_map env;
-        bool background, stream, has_stdin, tty, output_cut;
+        bool background, stream, has_stdin, tty, output_cut, checkpoint;
         uint64_t rows, cols, timeout_ms, cpu_time_ms, output_bytes, max_output;
         /*
          * Set by internal callers: the answer's execution_id, which is claimed already; NULL: as the client

@@ -31,6 +31,7 @@ struct cay_exec_new {             /* zeroed: defaults */
         const char *term;         /* TERM with a tty; NULL: xterm-256color */
         bool background;          /* for views; the service treats both alike */
         bool waits; /* the caller reports nothing before its end, and gives its input at once: a short one is stored once */
+        bool checkpoint;       /* makes a step before it (step.h), as with the sandbox's option */
         uint64_t timeout_ms;   /* 0: the sandbox's wall_ms (0 there: none) */
         uint64_t cpu_time_ms;  /* 0: the sandbox's */
         uint64_t output_bytes; /* most it may print; 0: no limit */

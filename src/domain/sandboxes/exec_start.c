@@ -364,12 +364,24 @@ static void look_up_user(struct cay_exec *x)
         cay_timer_set(x->service->loop, &x->start_timer, CAY_SERVICE_START_MS, on_start_late);
 }
 
-static void begin(struct cay_exec *x)
+static void on_step(struct cay_exec *x, const struct cay_error *err)
 {
-        if (x->user.lookup)
+        if (err->code != CAY_OK)
+                cay_exec_refuse(x, err);
+        else if (x->user.lookup)
                 look_up_user(x);
         else
                 launch(x);
+}
+
+static void begin(struct cay_exec *x)
+{
+        static const struct cay_error fine = { 0 };
+
+        if (x->takes_step)
+                cay_exec_take_step(x, on_step);
+        else
+                on_step(x, &fine);
 }
 
 static void on_claim_known(struct cay_async *e, const struct cay_error *err)
@@ -492,6 +504,7 @@ static int fill_new(struct cay_sandbox *sb, struct cay_exec *x, const struct cay
         x->has_stdin = w->has_stdin;
         x->tty = w->tty;
         x->background = w->background;
+        x->takes_step = w->checkpoint || sb->options.checkpoint;
         x->waits = w->waits && !w->background && !w->tty && w->context == NULL;
         x->rows = (uint16_t)(w->rows > 0 ? w->rows : 24);
         x->cols = (uint16_t)(w->cols > 0 ? w->cols : 80);

@@ -70,6 +70,8 @@ static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, str
             cay_record_copy_map(&sb->mem, &w->env, &sb->env) < 0 ||
             cay_sandbox_options_copy(&sb->mem, &w->options, &sb->options) < 0)
                 return cay_fail(err, CAY_INVALID, "labels: too long together with metadata and env");
+        if (sb->options.checkpoint && cay_snapshot_check_engine(sb, err) < 0)
+                return cay_wrap(err, "checkpoint");
         if (cay_sandbox_read_extras(sb, w->network, &w->ports, &w->volumes, err) < 0 ||
             cay_sandbox_read_policy(sb, w->policy, err) < 0 || cay_sandbox_check_extras(sb, err) < 0 ||
             cay_sandbox_check_own_ports(sb, err) < 0)

@@ -270,6 +270,7 @@ static void destroyed(struct cay_sandbox *sb)
         cay_sandbox_answer(s, &sb->calls, &fine);
         cay_sandbox_answer(s, &sb->destroy_calls, &fine);
         cay_sandbox_free(sb);
+        cay_tick_by(s, 0); /* its steps go */
 }
 
 static void on_box_destroyed(struct cay_async *e, const struct cay_error *err)

@@ -259,7 +259,8 @@ struct cay_exec {
         const char *term;
         struct cay_field_map env; /* start_mem: may hold secrets, not stored */
         bool is_line, has_stdin, tty, background, output_cut;
-        bool waits; /* whoever asked for it is told of its end alone */
+        bool waits;      /* whoever asked for it is told of its end alone */
+        bool takes_step; /* before it runs */
         uint16_t rows, cols;
         uint64_t timeout_ms, cpu_time_ms, output_bytes;
         char claim[CAY_SERVICE_CLAIM_MAX + 1];
@@ -643,6 +644,10 @@ void cay_tick_forget(struct cay_sandbox *sb); /* it is being freed */
 struct cay_exec *cay_exec_new(struct cay_service *s, struct cay_sandbox *sb);
 void cay_exec_unref(struct cay_exec *x); /* accepts NULL */
 struct cay_exec *cay_exec_ref(struct cay_exec *x);
+/* snapshot_make.c: whether its engine has snapshots */
+int cay_snapshot_check_engine(const struct cay_sandbox *sb, struct cay_error *err);
+/* step.c: `then` with what became of it, unless the command has ended meanwhile. */
+void cay_exec_take_step(struct cay_exec *x, void (*then)(struct cay_exec *x, const struct cay_error *err));
 void cay_exec_list_add(struct cay_sandbox *sb, struct cay_exec *x);
 void cay_exec_remove(struct cay_exec *x); /* removes it from its sandbox, with its spool; x may be freed */
 struct cay_exec *cay_exec_get(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,

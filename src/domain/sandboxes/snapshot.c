@@ -115,7 +115,7 @@ static struct cay_snapshot *get(struct cay_service *s, const struct cay_viewer *
         return NULL;
 }
 
-static void fill_view(const struct cay_snapshot *n, struct cay_snapshot_view *ret)
+void cay_snapshot_fill_view(const struct cay_snapshot *n, struct cay_snapshot_view *ret)
 {
         uint64_t now = cay_service_now(n->service);
 
@@ -137,6 +137,8 @@ static void fill_view(const struct cay_snapshot *n, struct cay_snapshot_view *re
                 .expires = n->expires_ms > 0,
                 .expires_in_ms = n->expires_ms > now ? n->expires_ms - now : 0,
                 .is_missing = n->is_missing,
+                .step = n->step,
+                .note = n->note,
         };
 }
 
@@ -147,7 +149,7 @@ int cay_service_snapshot_get(struct cay_service *s, const struct cay_viewer *v, 
 
         if (n == NULL)
                 return -1;
-        fill_view(n, ret);
+        cay_snapshot_fill_view(n, ret);
         return 0;
 }
 
@@ -164,12 +166,12 @@ bool cay_service_snapshot_list(struct cay_service *s, const struct cay_viewer *v
                 n = n != NULL ? n->older : NULL;
         }
         for (; n != NULL; n = n->older) {
-                if (!n->is_ready || (!v->sees_all && strcmp(n->owner, v->owner) != 0) ||
+                if (!n->is_ready || n->step > 0 || (!v->sees_all && strcmp(n->owner, v->owner) != 0) ||
                     (sandbox != NULL && sandbox[0] != '\0' && strcmp(n->sandbox, sandbox) != 0))
                         continue;
                 if (count++ == max)
                         return true;
-                fill_view(n, &view);
+                cay_snapshot_fill_view(n, &view);
                 each(ctx, &view);
         }
         return false;
@@ -223,7 +225,7 @@ static void on_dropped(struct cay_async *e, const struct cay_error *err)
                 cay_service_fail_job(s, &c->job, err);
 }
 
-static void drop(struct cay_snapshot *n, const char *why, struct cay_service_call *c)
+void cay_snapshot_drop(struct cay_snapshot *n, const char *why, struct cay_service_call *c)
 {
         struct cay_service *s = n->service;
         struct cay_async *e = cay_async_new(s, NULL, NULL, on_dropped);
@@ -255,7 +257,7 @@ void cay_service_snapshot_remove(struct cay_service *s, const struct cay_viewer 
                 return;
         }
         cay_str_copy(c->id, sizeof(c->id), n->id);
-        drop(n, "asked", c);
+        cay_snapshot_drop(n, "asked", c);
 }
 
 void cay_snapshots_tick(struct cay_service *s, uint64_t now_ms)
@@ -264,10 +266,16 @@ void cay_snapshots_tick(struct cay_service *s, uint64_t now_ms)
 
         for (struct cay_snapshot *n = s->snapshots->newest; n != NULL; n = older) {
                 older = n->older;
-                if (n->expires_ms == 0 || !n->is_ready || n->uses > 0 || n->engine->engine == NULL)
+                if (!n->is_ready || n->uses > 0 || n->engine->engine == NULL)
+                        continue;
+                if (n->step > 0 && cay_table_find(s, n->sandbox) == NULL) {
+                        cay_snapshot_drop(n, "destroyed", NULL);
+                        continue;
+                }
+                if (n->expires_ms == 0)
                         continue;
                 if (now_ms >= n->expires_ms)
-                        drop(n, "expired", NULL);
+                        cay_snapshot_drop(n, "expired", NULL);
                 else
                         cay_tick_by(s, n->expires_ms - now_ms);
         }

@@ -33,7 +33,9 @@ struct cay_snapshot_view {
         uint64_t created_wall_ms;
         bool expires;
         uint64_t expires_in_ms;
-        bool is_missing; /* its files were not there at the start */
+        bool is_missing;  /* its files were not there at the start */
+        uint64_t step;    /* number of a step (step.h); 0: it is none */
+        const char *note; /* of a step: the command that came after it */
 };
 
 /*

@@ -34,8 +34,8 @@ static int check_count(const struct cay_service *s, const char *owner, struct ca
         return 0;
 }
 
-/* Whether its files are where the engine can copy them. */
-static int check_files(const struct cay_sandbox *sb, struct cay_error *err)
+/* Whether its engine can copy files at all. */
+int cay_snapshot_check_engine(const struct cay_sandbox *sb, struct cay_error *err)
 {
         if (cay_sandbox_check_engine(sb, err) < 0)
                 return -1;
@@ -47,6 +47,14 @@ static int check_files(const struct cay_sandbox *sb, struct cay_error *err)
                         err, CAY_UNSUPPORTED,
                         "this daemon has no snapshots: they need loop devices and shifted ids, which only "
                         "root has; run the daemon as root");
+        return 0;
+}
+
+/* Whether its files are where the engine can copy them. */
+static int check_files(const struct cay_sandbox *sb, struct cay_error *err)
+{
+        if (cay_snapshot_check_engine(sb, err) < 0)
+                return -1;
         if (!sb->kept)
                 return cay_fail(
                         err, CAY_UNSUPPORTED,
@@ -96,6 +104,8 @@ static void on_stored(struct cay_async *e, const struct cay_error *err)
         }
         cay_service_step_reached(CAY_SERVICE_STEP_snapshot_stored);
         n->is_ready = true;
+        if (n->step > 0)
+                cay_steps_thin(e->service, n->sandbox);
         if (n->expires_ms > 0)
                 cay_tick_by(e->service, 0);
         c = cay_take(n->call);
@@ -108,11 +118,17 @@ static void store(struct cay_snapshot *n)
         struct cay_service *s = n->service;
         struct cay_async *e = cay_async_new(s, NULL, NULL, on_stored);
         struct cay_store_batch *b = s->store->ops->begin(s->store);
+        char number[24];
 
         cay_str_copy(e->box.id, sizeof(e->box.id), n->id);
         cay_snapshot_put(n, b);
-        cay_event_put_of(e, b, n->sandbox, n->owner, CAY_EVENT_SNAPSHOT_CREATED, "snapshot", n->id, "name",
-                         n->name, NULL);
+        snprintf(number, sizeof(number), "%llu", (unsigned long long)n->step);
+        if (n->step > 0)
+                cay_event_put_of(e, b, n->sandbox, n->owner, CAY_EVENT_STEP_MADE, "step", number, "snapshot",
+                                 n->id, "before", n->note, NULL);
+        else
+                cay_event_put_of(e, b, n->sandbox, n->owner, CAY_EVENT_SNAPSHOT_CREATED, "snapshot", n->id,
+                                 "name", n->name, NULL);
         cay_async_commit(e, b);
 }
 
@@ -178,15 +194,15 @@ static void ask(struct cay_snapshot *n, struct cay_sandbox *sb)
                 engine->ops->clone(engine, sb->id, CAY_ENGINE_CLONE_SYNC, &e->box, job);
 }
 
-void cay_service_snapshot(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
-                          const struct cay_snapshot_new *what, struct cay_service_call *c)
+void cay_snapshot_take(struct cay_sandbox *sb, const struct cay_snapshot_new *what, const char *note,
+                       struct cay_service_call *c)
 {
+        struct cay_service *s = sb->service;
         struct cay_error err = { 0 };
-        struct cay_sandbox *sb = cay_table_get(s, v, sandbox, &err);
         struct cay_snapshot *n = NULL;
 
         c->next = NULL;
-        if (sb != NULL && check_files(sb, &err) == 0 && check_state(sb, &err) == 0 &&
+        if (check_files(sb, &err) == 0 && check_state(sb, &err) == 0 &&
             check_name(s, sb->owner, what->name, &err) == 0 && check_count(s, sb->owner, &err) == 0 &&
             cay_service_check_disk(s, &err) == 0) {
                 n = cay_snapshot_new(s);
@@ -200,6 +216,10 @@ void cay_service_snapshot(struct cay_service *s, const struct cay_viewer *v, con
                 return;
         }
         cay_str_copy(n->name, sizeof(n->name), what->name != NULL ? what->name : "");
+        if (note != NULL) {
+                n->step = cay_step_next_number(s, sb->id);
+                cay_str_copy(n->note, sizeof(n->note), note);
+        }
         n->expires_ms = what->timeout_ms > 0 ? cay_service_now(s) + what->timeout_ms : 0;
         n->call = c;
         cay_str_copy(c->id, sizeof(c->id), n->id);
@@ -207,4 +227,17 @@ void cay_service_snapshot(struct cay_service *s, const struct cay_viewer *v, con
         cay_sandbox_use(sb);
         cay_service_step_reached(CAY_SERVICE_STEP_snapshot_asked);
         ask(n, sb);
+}
+
+void cay_service_snapshot(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                          const struct cay_snapshot_new *what, struct cay_service_call *c)
+{
+        struct cay_error err = { 0 };
+        struct cay_sandbox *sb = cay_table_get(s, v, sandbox, &err);
+
+        c->next = NULL;
+        if (sb != NULL)
+                cay_snapshot_take(sb, what, NULL, c);
+        else
+                cay_service_fail_job(s, &c->job, &err);
 }

@@ -4,6 +4,7 @@
 
 #include "domain/sandboxes/service_priv.h"
 #include "domain/sandboxes/snapshot.h"
+#include "domain/sandboxes/step.h"
 
 #define CAY_SNAPSHOT_BUCKETS 512u
 #define CAY_SERVICE_CLONE_MS                                                                                 \
@@ -21,6 +22,8 @@ struct cay_snapshot {
         struct cay_sandbox_options options;
         struct cay_field_map env;
         uint64_t bytes, added, frozen_us, created_wall_ms, expires_ms;
+        uint64_t step;                    /* step.h; 0: it is none */
+        char note[CAY_STEP_NOTE_MAX + 1]; /* what came after it */
         bool is_shared;
         bool is_ready;                 /* its record is stored, and nobody removes it */
         bool is_missing;               /* its files are */
@@ -42,6 +45,18 @@ void cay_snapshot_free(struct cay_snapshot *n); /* in the table or not */
 struct cay_snapshot *cay_snapshot_find(struct cay_service *s, const char *id);
 struct cay_snapshot *cay_snapshot_find_name(struct cay_service *s, const char *owner, const char *name);
 void cay_snapshot_remove_files(struct cay_snapshot *n); /* the result is only logged */
+void cay_snapshot_fill_view(const struct cay_snapshot *n, struct cay_snapshot_view *ret);
+/* Removes it; why: for the journal. c: who waits for it, or NULL. */
+void cay_snapshot_drop(struct cay_snapshot *n, const char *why, struct cay_service_call *c);
+
+/* snapshot_make.c */
+/* Checks and takes one; note: it becomes a step, NULL: it does not. */
+void cay_snapshot_take(struct cay_sandbox *sb, const struct cay_snapshot_new *what, const char *note,
+                       struct cay_service_call *c);
+
+/* step.c */
+uint64_t cay_step_next_number(const struct cay_service *s, const char *sandbox);
+void cay_steps_thin(struct cay_service *s, const char *sandbox);
 
 /* snapshot_record.c */
 int cay_snapshot_fill(struct cay_snapshot *n, const struct cay_sandbox *sb, struct cay_error *err);

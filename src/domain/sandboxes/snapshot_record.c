@@ -72,6 +72,8 @@ void cay_snapshot_put(struct cay_snapshot *n, struct cay_store_batch *b)
                 .expires_ms = n->expires_ms,
                 .bytes = n->bytes,
                 .added = n->added,
+                .step = n->step,
+                .note = n->note,
         };
 
         cay_buf_init(&spec, SPEC_MAX);
@@ -114,6 +116,8 @@ static int fill(struct cay_snapshot *n, const struct cay_store_snapshot *r, cons
         n->expires_ms = r->expires_ms;
         n->bytes = r->bytes;
         n->added = r->added;
+        n->step = r->step;
+        cay_str_copy(n->note, sizeof(n->note), text_or(r->note, ""));
         n->is_shared = t->spec.is_shared;
         n->frozen_us = t->spec.frozen_us;
         n->is_ready = true;

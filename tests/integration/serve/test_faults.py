@@ -70,6 +70,7 @@ def check_all_owned(d):
     live = {i for i, b in boxes.items() if b["status"] in ("ready", "busy", "paused")}
     rests = {i for i, b in boxes.items() if b["status"] in ("stopped", "error")}
     shots = {s["snapshot_id"] for s in d.must(200, "GET", "/api/snapshots?limit=1000")["snapshots"]}
+    shots |= {s["snapshot_id"] for b in boxes for s in d.must(200, "GET", f"/api/sandboxes/{b}/steps")["steps"]}
     assert live | rests == set(boxes), boxes
 
     def settled():
@@ -165,6 +166,23 @@ class Story:
         assert self.snapshots() == set()
         self.destroy(one)
 
+    def go_back(self):
+        """One step, and back again; what was not answered has happened wholly, or not at all."""
+        box = self.create()
+        self.d.run(box, "echo one > /workspace/f; sync")
+        self.d.run(box, "echo two > /workspace/f; sync", checkpoint=True)
+        a = self.ask("POST", f"/api/sandboxes/{box}/undo", {"step": 1})
+        if a is None:
+            check_all_owned(self.d)
+            if self.state(box)["status"] == "stopped":
+                self.d.must(200, "POST", f"/api/sandboxes/{box}/start")
+            assert self.d.run(box, "cat /workspace/f")["stdout"] in ("one\n", "two\n")
+            self.d.must(200, "POST", f"/api/sandboxes/{box}/undo", {"step": 1})
+        else:
+            assert a.status == 200, a
+        assert self.d.run(box, "cat /workspace/f")["stdout"] == "one\n"
+        self.destroy(box)
+
     def execute(self, box, command, want):
         a = self.ask("POST", f"/api/sandboxes/{box}/execute", {"command": command})
         if a is not None:
@@ -214,6 +232,7 @@ class Story:
         self.execute(box, "echo kept > /workspace/kept; echo done", "done\n")
         self.execute(box, "seq 20000", "".join(f"{i}\n" for i in range(1, 20001)))
         self.branch(box)
+        self.go_back()
         self.change(box, "pause", "ready", "paused")
         self.change(box, "resume", "paused", "ready")
         self.change(box, "stop", "ready", "stopped")

@@ -27,6 +27,8 @@ export const OPERATIONS = {
   snapshot_list: { method: "GET", path: "/api/snapshots", query: ["sandbox","limit","cursor"], body: null, answer: "json", once: false },
   snapshot_get: { method: "GET", path: "/api/snapshots/{snapshot}", query: [], body: null, answer: "json", once: false },
   snapshot_remove: { method: "DELETE", path: "/api/snapshots/{snapshot}", query: [], body: null, answer: "json", once: false },
+  step_list: { method: "GET", path: "/api/sandboxes/{id}/steps", query: [], body: null, answer: "json", once: false },
+  sandbox_undo: { method: "POST", path: "/api/sandboxes/{id}/undo", query: [], body: "json", answer: "json", once: false },
   volume_list: { method: "GET", path: "/api/volumes", query: ["owner","engine"], body: null, answer: "json", once: false },
   volume_remove: { method: "DELETE", path: "/api/volumes/{name}", query: [], body: "json", answer: "json", once: false },
   template_list: { method: "GET", path: "/api/templates", query: ["task"], body: null, answer: "json", once: false },
@@ -151,6 +153,8 @@ export interface Operations {
   snapshot_list: { args: t.SnapshotListArgs; result: t.SnapshotListResult };
   snapshot_get: { args: t.SnapshotGetArgs; result: t.Snapshot };
   snapshot_remove: { args: t.SnapshotRemoveArgs; result: t.SnapshotRemoveResult };
+  step_list: { args: t.StepListArgs; result: t.StepListResult };
+  sandbox_undo: { args: t.SandboxUndoArgs; result: t.SandboxUndoResult };
   volume_list: { args: t.VolumeListArgs; result: t.VolumeListResult };
   volume_remove: { args: t.VolumeRemoveArgs; result: t.VolumeRemoveResult };
   template_list: { args: t.TemplateListArgs; result: t.TemplateListResult };
@@ -372,6 +376,23 @@ export class Calls {
    */
   snapshotRemove(args: t.SnapshotRemoveArgs, options?: CallOptions): Promise<t.SnapshotRemoveResult> {
     return this.caller.call("snapshot_remove", args, undefined, options);
+  }
+
+  /**
+   * Lists the steps of a sandbox, the newest first: its files as they were before each command. A sandbox can be
+   * made of one by its snapshot_id. GET /api/sandboxes/{id}/steps, scope read
+   */
+  stepList(args: t.StepListArgs, options?: CallOptions): Promise<t.StepListResult> {
+    return this.caller.call("step_list", args, undefined, options);
+  }
+
+  /**
+   * Gives a sandbox the files of one of its steps again. What runs in it is ended (commands_ended). The files
+   * that it has now become a step, kept_as, so that the undo can be undone. POST /api/sandboxes/{id}/undo, scope
+   * exec
+   */
+  sandboxUndo(args: t.SandboxUndoArgs, options?: CallOptions): Promise<t.SandboxUndoResult> {
+    return this.caller.call("sandbox_undo", args, undefined, options);
   }
 
   /**

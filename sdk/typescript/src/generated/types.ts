@@ -47,6 +47,7 @@ export interface CreatedSandbox {
   on_timeout: string | null;
   sleep_after_s: number;
   asleep: boolean;
+  checkpoint: boolean;
   own_user_only: boolean;
   machine: string | null;
   created_at: string | null;
@@ -90,6 +91,7 @@ export interface Sandbox {
   on_timeout: string | null;
   sleep_after_s: number;
   asleep: boolean;
+  checkpoint: boolean;
   own_user_only: boolean;
   machine: string | null;
   created_at: string | null;
@@ -188,6 +190,18 @@ export interface Snapshot {
   expires_in_ms: number | null;
 }
 
+export interface Step {
+  step: number;
+  snapshot_id: string;
+  before: string;
+  status: string;
+  bytes: number;
+  added_bytes: number;
+  method: string;
+  frozen_us: number;
+  created_at: string | null;
+}
+
 export interface NamedVolume {
   name: string;
   owner: string;
@@ -213,6 +227,7 @@ export interface Template {
   read_only: boolean;
   on_timeout: string | null;
   sleep_after_s: number;
+  checkpoint: boolean;
   machine: string | null;
   needs_confirm: boolean;
   auto_cleanup: boolean;
@@ -1016,6 +1031,8 @@ export interface SandboxCreateArgs {
    * next request wakes it
    */
   sleep_after_s?: number | null;
+  /** make a step before each command, so that it can be undone (`cay log`, `cay undo`) */
+  checkpoint?: boolean | null;
   /** make it on this machine of yours, which `cay agent` connects (engine: remote) */
   machine?: string | null;
   /** confirmation token from the answer to the first request */
@@ -1343,6 +1360,37 @@ export interface SnapshotRemoveResult {
   status: string;
 }
 
+/** Arguments of step_list. */
+export interface StepListArgs {
+  /** id or name of the sandbox */
+  id: string;
+}
+
+/** Answer of step_list. */
+export interface StepListResult {
+  sandbox_id: string;
+  steps: Step[];
+  count: number;
+}
+
+/** Arguments of sandbox_undo. */
+export interface SandboxUndoArgs {
+  /** id or name of the sandbox */
+  id: string;
+  /** number of the step (step_list); default: the newest */
+  step?: number | null;
+}
+
+/** Answer of sandbox_undo. */
+export interface SandboxUndoResult {
+  sandbox_id: string;
+  step: number;
+  kept_as: number;
+  commands_ended: number;
+  status: string;
+  processes: boolean;
+}
+
 /** Arguments of volume_list. */
 export interface VolumeListArgs {
   /** whose; for admins: default of a list is everybody's */
@@ -1415,6 +1463,7 @@ export interface TemplateGetResult {
   read_only: boolean;
   on_timeout: string | null;
   sleep_after_s: number;
+  checkpoint: boolean;
   machine: string | null;
   needs_confirm: boolean;
   auto_cleanup: boolean;
@@ -1620,6 +1669,8 @@ export interface CodeRunArgs {
    * next request wakes it
    */
   sleep_after_s?: number | null;
+  /** make a step before each command, so that it can be undone (`cay log`, `cay undo`) */
+  checkpoint?: boolean | null;
   /** make it on this machine of yours, which `cay agent` connects (engine: remote) */
   machine?: string | null;
   /** confirmation token from the answer to the first request */
@@ -1668,6 +1719,8 @@ export interface ExecRunArgs {
   term?: string | null;
   /** answer as soon as the command runs */
   background?: boolean | null;
+  /** make a step before it, to go back to (sandbox_undo) */
+  checkpoint?: boolean | null;
   /** single-use id: a second request with it runs nothing (409) */
   execution_id?: string | null;
 }
@@ -2902,6 +2955,8 @@ export interface ServiceExecuteArgs {
    * next request wakes it
    */
   sleep_after_s?: number | null;
+  /** make a step before each command, so that it can be undone (`cay log`, `cay undo`) */
+  checkpoint?: boolean | null;
   /** make it on this machine of yours, which `cay agent` connects (engine: remote) */
   machine?: string | null;
   /** comes back with the answer */

@@ -79,6 +79,7 @@ from .._generated.types import (
     SandboxForkResult,
     SandboxListResult,
     SandboxStatsResult,
+    SandboxUndoResult,
     Secret,
     SecretListResult,
     ServiceCleanupResult,
@@ -89,6 +90,7 @@ from .._generated.types import (
     Snapshot,
     SnapshotListResult,
     SnapshotRemoveResult,
+    StepListResult,
     TemplateBuildResult,
     TemplateGetResult,
     TemplateListResult,
@@ -135,6 +137,7 @@ class AsyncOps:
         read_only: Optional[bool] = None,
         on_timeout: Optional[str] = None,
         sleep_after_s: Optional[int] = None,
+        checkpoint: Optional[bool] = None,
         machine: Optional[str] = None,
         confirm: Optional[str] = None,
         project_name: Optional[str] = None,
@@ -176,6 +179,7 @@ class AsyncOps:
             until it is destroyed
         sleep_after_s: let it sleep when it was not used for so many seconds: all in it is frozen and its memory given back; the
             next request wakes it
+        checkpoint: make a step before each command, so that it can be undone (`cay log`, `cay undo`)
         machine: make it on this machine of yours, which `cay agent` connects (engine: remote)
         confirm: confirmation token from the answer to the first request
         project_name: stored as the label project_name
@@ -211,6 +215,7 @@ class AsyncOps:
             "read_only": read_only,
             "on_timeout": on_timeout,
             "sleep_after_s": sleep_after_s,
+            "checkpoint": checkpoint,
             "machine": machine,
             "confirm": confirm,
             "project_name": project_name,
@@ -515,6 +520,21 @@ class AsyncOps:
         """
         return cast(SnapshotRemoveResult, await self._call("snapshot_remove", {"snapshot": snapshot}))
 
+    async def step_list(self, *, id: str) -> StepListResult:
+        """Lists the steps of a sandbox, the newest first: its files as they were before each command. A sandbox can be made of one by its snapshot_id
+
+        id: id or name of the sandbox
+        """
+        return cast(StepListResult, await self._call("step_list", {"id": id}))
+
+    async def sandbox_undo(self, *, id: str, step: Optional[int] = None) -> SandboxUndoResult:
+        """Gives a sandbox the files of one of its steps again. What runs in it is ended (commands_ended). The files that it has now become a step, kept_as, so that the undo can be undone
+
+        id: id or name of the sandbox
+        step: number of the step (step_list); default: the newest
+        """
+        return cast(SandboxUndoResult, await self._call("sandbox_undo", {"id": id, "step": step}))
+
     async def volume_list(self, *, owner: Optional[str] = None, engine: Optional[str] = None) -> VolumeListResult:
         """Lists named volumes, with how many sandboxes have each, running or stopped. Of the native engine also how much of the disk each may take and takes. count says how many there are, more that some are left out, unavailable which engines did not answer
 
@@ -624,6 +644,7 @@ class AsyncOps:
         read_only: Optional[bool] = None,
         on_timeout: Optional[str] = None,
         sleep_after_s: Optional[int] = None,
+        checkpoint: Optional[bool] = None,
         machine: Optional[str] = None,
         confirm: Optional[str] = None,
         execution_id: Optional[str] = None,
@@ -680,6 +701,7 @@ class AsyncOps:
             until it is destroyed
         sleep_after_s: let it sleep when it was not used for so many seconds: all in it is frozen and its memory given back; the
             next request wakes it
+        checkpoint: make a step before each command, so that it can be undone (`cay log`, `cay undo`)
         machine: make it on this machine of yours, which `cay agent` connects (engine: remote)
         confirm: confirmation token from the answer to the first request
         execution_id: single-use id: a second request with it runs nothing (409)
@@ -729,6 +751,7 @@ class AsyncOps:
             "read_only": read_only,
             "on_timeout": on_timeout,
             "sleep_after_s": sleep_after_s,
+            "checkpoint": checkpoint,
             "machine": machine,
             "confirm": confirm,
             "execution_id": execution_id,
@@ -756,6 +779,7 @@ class AsyncOps:
         cols: Optional[int] = None,
         term: Optional[str] = None,
         background: Optional[bool] = None,
+        checkpoint: Optional[bool] = None,
         execution_id: Optional[str] = None,
     ) -> ExecResult:
         """Runs a command: waits for its end, streams its output, or runs it in the background
@@ -779,6 +803,7 @@ class AsyncOps:
         cols: of the terminal
         term: TERM of the terminal
         background: answer as soon as the command runs
+        checkpoint: make a step before it, to go back to (sandbox_undo)
         execution_id: single-use id: a second request with it runs nothing (409)
         """
         return cast(ExecResult, await self._call("exec_run", {
@@ -801,6 +826,7 @@ class AsyncOps:
             "cols": cols,
             "term": term,
             "background": background,
+            "checkpoint": checkpoint,
             "execution_id": execution_id,
         }))
 
@@ -1802,6 +1828,7 @@ class AsyncOps:
         read_only: Optional[bool] = None,
         on_timeout: Optional[str] = None,
         sleep_after_s: Optional[int] = None,
+        checkpoint: Optional[bool] = None,
         machine: Optional[str] = None,
         metadata: Any = None,
         execution_id: Optional[str] = None,
@@ -1820,6 +1847,7 @@ class AsyncOps:
             until it is destroyed
         sleep_after_s: let it sleep when it was not used for so many seconds: all in it is frozen and its memory given back; the
             next request wakes it
+        checkpoint: make a step before each command, so that it can be undone (`cay log`, `cay undo`)
         machine: make it on this machine of yours, which `cay agent` connects (engine: remote)
         metadata: comes back with the answer
         execution_id: single-use id
@@ -1835,6 +1863,7 @@ class AsyncOps:
             "read_only": read_only,
             "on_timeout": on_timeout,
             "sleep_after_s": sleep_after_s,
+            "checkpoint": checkpoint,
             "machine": machine,
             "metadata": metadata,
             "execution_id": execution_id,

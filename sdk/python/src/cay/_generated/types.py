@@ -50,6 +50,7 @@ class _CreatedSandboxAlways(TypedDict):
     on_timeout: Optional[str]
     sleep_after_s: int
     asleep: bool
+    checkpoint: bool
     own_user_only: bool
     machine: Optional[str]
     created_at: Optional[str]
@@ -96,6 +97,7 @@ class _SandboxAlways(TypedDict):
     on_timeout: Optional[str]
     sleep_after_s: int
     asleep: bool
+    checkpoint: bool
     own_user_only: bool
     machine: Optional[str]
     created_at: Optional[str]
@@ -200,6 +202,18 @@ class Snapshot(TypedDict):
     expires_in_ms: Optional[int]
 
 
+class Step(TypedDict):
+    step: int
+    snapshot_id: str
+    before: str
+    status: str
+    bytes: int
+    added_bytes: int
+    method: str
+    frozen_us: int
+    created_at: Optional[str]
+
+
 class _NamedVolumeAlways(TypedDict):
     name: str
     owner: str
@@ -228,6 +242,7 @@ class _TemplateAlways(TypedDict):
     read_only: bool
     on_timeout: Optional[str]
     sleep_after_s: int
+    checkpoint: bool
     machine: Optional[str]
     needs_confirm: bool
     auto_cleanup: bool
@@ -1110,6 +1125,21 @@ class SnapshotRemoveResult(TypedDict):
     status: str
 
 
+class StepListResult(TypedDict):
+    sandbox_id: str
+    steps: List[Step]
+    count: int
+
+
+class SandboxUndoResult(TypedDict):
+    sandbox_id: str
+    step: int
+    kept_as: int
+    commands_ended: int
+    status: str
+    processes: bool
+
+
 class _VolumeListResultAlways(TypedDict):
     volumes: List[NamedVolume]
     count: int
@@ -1151,6 +1181,7 @@ class _TemplateGetResultAlways(TypedDict):
     read_only: bool
     on_timeout: Optional[str]
     sleep_after_s: int
+    checkpoint: bool
     machine: Optional[str]
     needs_confirm: bool
     auto_cleanup: bool

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Steps: the files of a sandbox as they were before each command, listed, gone back to, thinned, removed with their sandbox. On a layer
+pool where the machine can have one, else on copies. test_steps.py [NAME…] runs some of the tests."""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon import Daemon, ready_again, wait_for  # noqa: E402
+
+MAX, RECENT = 50, 20  # CAY_STEPS_MAX, CAY_STEPS_RECENT
+
+
+def steps(d, box):
+    got = d.must(200, "GET", f"/api/sandboxes/{box}/steps")
+    assert got["count"] == len(got["steps"])
+    return got["steps"]
+
+
+def undo(d, box, status=200, **fields):
+    return d.must(status, "POST", f"/api/sandboxes/{box}/undo", fields)
+
+
+def remove(d, *boxes):
+    for box in boxes:
+        d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def snapshots(d):
+    return d.must(200, "GET", "/api/snapshots?limit=1000")["snapshots"]
+
+
+def environment(d):
+    return dict(d.environment(), CAY_URL="unix:" + os.path.join(d.folder, "data", "cay.sock"))
+
+
+def cay(d, *argv):
+    return subprocess.run([os.path.join(os.environ["CAY_BUILD_DIR"], "cay"), *argv], env=environment(d), stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=60)
+
+
+def test_undo(d):
+    """A step before each command; going back, and back again; what ran is ended and told."""
+    box = d.make(checkpoint=True)
+    assert steps(d, box) == []
+    assert "no steps" in undo(d, box, 404)["error"]["message"]
+    for i in range(3):
+        d.run(box, f"echo {i} > /workspace/f")
+    got = steps(d, box)
+    assert [s["step"] for s in got] == [3, 2, 1] and got[0]["before"] == "echo 2 > /workspace/f", got
+    assert all(s["method"] == got[0]["method"] and s["status"] == "ready" for s in got)
+    d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": ["sleep", "1000"], "background": True})
+    assert steps(d, box)[0]["before"] == "sleep 1000"
+    r = undo(d, box, step=2)
+    assert r["step"] == 2 and r["kept_as"] == 5 and r["commands_ended"] == 1 and r["processes"] is False and r["status"] == "ready", r
+    assert steps(d, box)[0]["before"] == "undo to step 2"
+    assert d.run(box, "cat /workspace/f; pgrep sleep; true")["stdout"] == "0\n"
+    undo(d, box, step=5)
+    assert d.run(box, "cat /workspace/f")["stdout"] == "2\n"
+    undo(d, box, 404, step=77)
+    d.must(200, "POST", f"/api/sandboxes/{box}/stop")
+    r = undo(d, box, step=1)
+    assert r["status"] == "stopped" and r["commands_ended"] == 0, r
+    d.must(200, "POST", f"/api/sandboxes/{box}/start")
+    assert "No such file" in d.run(box, "cat /workspace/f")["stderr"]
+    # a sandbox of its own from a step
+    one = d.make(snapshot=got[0]["snapshot_id"])
+    assert d.run(one, "cat /workspace/f")["stdout"] == "1\n"
+    kinds = [e["kind"] for e in d.must(200, "GET", f"/api/sandboxes/{box}/events?limit=1000")["events"]]
+    assert kinds.count("sandbox_undone") == 3 and kinds.count("step_made") == len(steps(d, box)), kinds
+    assert snapshots(d) == []  # steps are none
+    remove(d, box, one)
+
+
+def test_one_command(d):
+    """A step for the command that asks for it alone; one that cannot have it does not run."""
+    box = d.make()
+    d.run(box, "echo a > /workspace/f")
+    d.run(box, "echo b > /workspace/f", checkpoint=True)
+    assert [s["before"] for s in steps(d, box)] == ["echo b > /workspace/f"]
+    undo(d, box)
+    assert d.run(box, "cat /workspace/f")["stdout"] == "a\n"
+    undo(d, box)  # the newest is what it was before that
+    assert d.run(box, "cat /workspace/f")["stdout"] == "b\n"
+    remove(d, box)
+
+
+def test_at_once(d):
+    """Commands at the same time: each has its step, and each of these is whole."""
+    box = d.make(checkpoint=True)
+    threads = [threading.Thread(target=lambda i=i: d.run(box, f"echo {i} > /workspace/f{i}; cat /workspace/f{i}")) for i in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    got = steps(d, box)
+    assert sorted(s["step"] for s in got) == list(range(1, 7)), got
+    assert d.run(box, "cat /workspace/f? | sort | tr -d '\\n'")["stdout"] == "012345"
+    remove(d, box)
+
+
+def test_thinned(d):
+    """The first and the newest stay; never more than the maximum; all go with their sandbox."""
+    box = d.make(checkpoint=True, limits={"disk": "20m"})
+    for i in range(MAX + 5):
+        d.run(box, "true")
+    wait_for("the thinning", lambda: len(steps(d, box)) <= MAX)
+    numbers = [s["step"] for s in steps(d, box)]
+    assert numbers[:RECENT] == list(range(MAX + 5, MAX + 5 - RECENT, -1)) and numbers[-1] == 1, numbers
+    gone = [e["detail"]["why"] for e in d.must(200, "GET", f"/api/sandboxes/{box}/events?kind=snapshot_removed")["events"]]
+    assert gone and set(gone) == {"thinned"}, gone
+    any_step = steps(d, box)[0]["snapshot_id"]
+    remove(d, box)
+    wait_for("the steps to go", lambda: d.ask("GET", f"/api/snapshots/{any_step}").status == 404)
+
+
+def test_restart(d):
+    """Steps survive the front and the daemon; those of a sandbox that went meanwhile do not."""
+    box, other = d.make(checkpoint=True), d.make(checkpoint=True)
+    for b in (box, other):
+        d.run(b, "echo 1 > /workspace/f")
+        d.run(b, "echo 2 > /workspace/f")
+    os.kill(d.child("cay-front"), signal.SIGKILL)
+    ready_again(d)
+    assert len(steps(d, box)) == 2
+    lost = steps(d, other)[0]["snapshot_id"]
+    remove(d, other)
+    d.stop()
+    d.start()
+    wait_for("the steps of the other to go", lambda: d.ask("GET", f"/api/snapshots/{lost}").status == 404)
+    assert len(steps(d, box)) == 2
+    undo(d, box)
+    d.must(200, "POST", f"/api/sandboxes/{box}/start")
+    assert d.run(box, "cat /workspace/f")["stdout"] == "1\n"
+    remove(d, box)
+
+
+def test_killed(d):
+    """The front is killed while it undoes: the sandbox has the files of one or the other, and nothing is left."""
+    box = d.make(checkpoint=True)
+    d.run(box, "echo 1 > /workspace/f")
+    d.run(box, "echo 2 > /workspace/f")
+    for patience in (0.0, 0.05, 0.15):
+        t = threading.Timer(patience, lambda: os.kill(d.child("cay-front"), signal.SIGKILL))
+        t.start()
+        try:
+            d.ask("POST", f"/api/sandboxes/{box}/undo", {"step": 2})
+        except OSError:
+            pass
+        t.join()
+        ready_again(d)
+        wait_for("its rest", lambda: not d.must(200, "GET", f"/api/sandboxes/{box}")["busy_with"])
+        if d.must(200, "GET", f"/api/sandboxes/{box}")["status"] == "stopped":
+            # 409: its last box is still on its way out
+            wait_for("its start", lambda: d.ask("POST", f"/api/sandboxes/{box}/start").status == 200)
+        assert d.run(box, "cat /workspace/f")["stdout"] in ("1\n", "2\n")
+    undo(d, box, step=1)
+    assert "No such file" in d.run(box, "cat /workspace/f")["stderr"]
+    remove(d, box)
+
+
+def test_cli(d):
+    box = cay(d, "create", "--checkpoint", "--name", "one").stdout.strip()
+    assert cay(d, "exec", "one", "--", "sh", "-c", "echo x > /workspace/f").returncode == 0
+    r = cay(d, "log", "one")
+    assert r.returncode == 0 and "echo x > /workspace/f" in r.stdout, r
+    r = cay(d, "undo", "one")
+    assert r.returncode == 0 and box in r.stdout, r
+    assert cay(d, "exec", "one", "--", "cat", "/workspace/f").returncode == 1
+    assert cay(d, "rm", "one").returncode == 0
+
+
+def has_pool():
+    with open("/proc/filesystems", encoding="ascii") as f:
+        known = "\txfs\n" in f.read()
+    return bool(shutil.which("mkfs.xfs", path="/sbin:/usr/sbin")) and (known or subprocess.run(["modprobe", "xfs"], check=False).returncode == 0)
+
+
+def main():
+    tests = [f for n, f in globals().items() if n.startswith("test_")]
+    wanted = sys.argv[1:]
+    pool = ["--layer-pool", "8g"] if has_pool() else []
+    with Daemon("--max-sandboxes", "40", "--rate-limit", "0", *pool) as d:
+        for test in tests:
+            if not wanted or test.__name__ in wanted or test.__name__.removeprefix("test_") in wanted:
+                test(d)
+                print("ok", test.__name__, flush=True)
+        assert d.must(200, "GET", "/api/sandboxes")["sandboxes"] == [] and snapshots(d) == []
+    print(f"{len(tests)} tests passed")
+
+
+if __name__ == "__main__":
+    main()
