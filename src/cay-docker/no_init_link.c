@@ -180,6 +180,7 @@ static const char *word_of(unsigned kind)
         switch (kind) {
         case CAY_BOX_CONNECT:
         case CAY_BOX_SOCKET:
+        case CAY_BOX_ACCEPT:
                 return NO_INIT "its ports cannot be reached; make one with an init for that";
         case CAY_BOX_PROCESSES:
                 return NO_INIT "its processes cannot be listed; make one with an init for that";

@@ -113,7 +113,8 @@ static int load(struct cay_front_templates *t, const struct message *m, struct c
         if (!notes)
                 return cay_fail(err, CAY_INTERNAL, "no memory for the registry");
         cay_front_engines_names_with(t->engines, CAY_ENGINE_CAN_REACH_OUT, bridges, sizeof(bridges));
-        cay_front_engines_names_with(t->engines, CAY_ENGINE_CAN_EGRESS, policies, sizeof(policies));
+        cay_front_engines_names_with(t->engines, CAY_ENGINE_CAN_EGRESS | CAY_ENGINE_CAN_PROXY, policies,
+                                     sizeof(policies));
         r = parse(t, m, notes, &registry);
         if (r == 0)
                 cay_registry_look(registry, &place, notes);

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "foundation/base/clock.h"
+#include "cay-init/accept.h"
 #include "cay-init/exec.h"
 #include "cay-init/spawn.h"
 
@@ -76,6 +77,8 @@ static unsigned streams_of(const struct cay_box_open *open, const struct cay_wor
 {
         if (worker)
                 return worker->streams;
+        if (open->kind == CAY_BOX_ACCEPT)
+                return CAY_WORKER_IN | CAY_WORKER_OUT;
         return CAY_WORKER_OUT | (open->exec.flags & CAY_BOX_STDIN ? CAY_WORKER_IN : 0);
 }
 
@@ -83,7 +86,7 @@ static void set_up_streams(struct cay_channel *ch, const struct cay_box_open *op
                            const struct cay_worker *worker)
 {
         unsigned streams = streams_of(open, worker);
-        bool has_err = !worker && !(open->exec.flags & CAY_BOX_TTY);
+        bool has_err = open->kind == CAY_BOX_EXEC && !(open->exec.flags & CAY_BOX_TTY);
 
         cay_receiver_init(&ch->feed.receiver, open->window);
         cay_buf_init(&ch->feed.waiting, open->window);
@@ -105,6 +108,8 @@ static void start(struct cay_channel *ch, const struct cay_box_open *open, const
         if (open->kind != CAY_BOX_EXEC) {
                 if (worker)
                         cay_spawn_start(ch, open, worker);
+                else if (open->kind == CAY_BOX_ACCEPT)
+                        cay_accept_begin(ch, open->connect.port);
                 else
                         cay_channel_fail(ch, CAY_UNSUPPORTED, 0,
                                          "this cay-init does not know channels of kind %u", open->kind);
@@ -294,6 +299,8 @@ void cay_channel_step(struct cay_channel *ch)
 {
         if (ch->is_freeing)
                 return;
+        if (ch->kind == CAY_BOX_ACCEPT)
+                cay_accept_step(ch);
         if (ch->state == CAY_CHANNEL_RUNNING && ch->exited) {
                 cay_spawn_listen(ch); /* its last words */
                 ch->state = CAY_CHANNEL_DRAINING;
@@ -421,6 +428,8 @@ void cay_channel_close(struct cay_channel *ch)
         if (running) { /* before its input ends: a part must not be taken for the whole */
                 if (ch->kind == CAY_BOX_EXEC)
                         cay_exec_kill(ch, CAY_KILLED_ASKED);
+                else if (ch->kind == CAY_BOX_ACCEPT)
+                        cay_accept_close(ch);
                 else if (ch->group.pid > 0)
                         end_worker(ch);
         } else if (ch->kind == CAY_BOX_EXEC) {

@@ -164,7 +164,7 @@ _Noreturn void cay_child_run_worker(const struct cay_child *c)
         char *at = text;
         sigset_t pipe_only;
 
-        if (c->open->kind != CAY_BOX_CONNECT) {
+        if (!cay_box_has_port(c->open->kind)) {
                 req.path = copy_view(&at, c->open->file.path);
                 req.path2 = copy_view(&at, c->open->file.path2);
         }

@@ -266,6 +266,8 @@ static void feed_end(struct cay_channel *ch)
                 if (c >= 0 && write(f->fd, &eof, 1) < 0)
                         c = -1; /* full: a terminal flooded with input has no use for its end either */
         }
+        if (ch->kind == CAY_BOX_ACCEPT && f->fd >= 0)
+                shutdown(f->fd, SHUT_WR); /* the pump has the same socket */
         feed_break(f);
 }
 

@@ -174,7 +174,7 @@ static void choose_ids(const struct cay_init *init, struct cay_child *c)
         if (!c->worker) {
                 uid = c->open->exec.uid;
                 gid = c->open->exec.gid;
-        } else if (c->open->kind != CAY_BOX_CONNECT) {
+        } else if (!cay_box_has_port(c->open->kind)) {
                 uid = c->open->file.uid;
                 gid = c->open->file.gid;
         }

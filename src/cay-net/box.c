@@ -240,6 +240,12 @@ static int watch_sockets(struct net_box *b, const int fds[NET_FD_DIALS], struct 
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "watch the sockets of sandbox '%s'", b->id) : 0;
 }
 
+bool net_box_is_stream(int fd)
+{
+        return option_of(fd, SO_DOMAIN) == AF_UNIX && option_of(fd, SO_TYPE) == SOCK_STREAM &&
+               fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
+}
+
 static void unwatch(struct cay_watch *w)
 {
         int fd = w->fd;
@@ -271,17 +277,20 @@ struct net_box *net_box_new_take(struct net_world *world, const struct net_box_r
                 net_log_init(&b->log, req->log_next);
                 b->log_told = b->log.next;
                 set_limits(b, &req->limits);
-                is_good = watch_sockets(b, fds, err) == 0 &&
-                          net_member_join_take(b, fds + NET_FD_DIALS, count - NET_FD_DIALS, err) == 0;
+                is_good = count == 0 ||
+                          (watch_sockets(b, fds, err) == 0 &&
+                           net_member_join_take(b, fds + NET_FD_DIALS, count - NET_FD_DIALS, err) == 0);
         }
         if (is_good) {
                 b->policy = *policy;
-                b->raw4 = fds[NET_FD_RAW4];
-                b->raw6 = fds[NET_FD_RAW6];
+                if (count > 0) {
+                        b->raw4 = fds[NET_FD_RAW4];
+                        b->raw6 = fds[NET_FD_RAW6];
+                }
                 *policy = (struct cay_policy_pair){ 0 };
                 return b;
         }
-        for (unsigned i = 0; i < NET_FD_DIALS; i++)
+        for (unsigned i = 0; i < NET_FD_DIALS && i < count; i++)
                 if (!b || i >= CAY_COUNT(watches) || !watches[i]->loop)
                         close(fds[i]);
         for (unsigned i = NET_FD_DIALS; i < count && (!b || b->dial_count == 0); i++)

@@ -99,12 +99,14 @@ struct net_box {
         struct cay_deferred gone;
 };
 
-/* fds: enum net_fd, without the policy, count of them; taken in any case, as is the policy (*policy is empty afterwards). NULL: err says why. */
+/* fds: enum net_fd, without the policy, count of them (0: nothing comes by sockets of the box); taken in any case, as is the policy (*policy is empty afterwards). NULL: err says why. */
 struct net_box *net_box_new_take(struct net_world *world, const struct net_box_request *req, const int *fds,
                                  unsigned count, struct cay_policy_pair *policy, struct cay_error *err);
 /* The policy is taken; connections that it does not allow any more end. */
 void net_box_change_take(struct net_box *b, const struct net_limits *limits, struct cay_policy_pair *policy);
 void net_box_free(struct net_box *b); /* ends its connections; the memory goes at the end of the round */
+
+bool net_box_is_stream(int fd); /* that a connection to a proxy can be; it does not block any more */
 
 /* For the files of this folder */
 void net_box_log(struct net_box *b, struct net_log_entry *e); /* number and time are set here */

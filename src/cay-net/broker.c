@@ -12,6 +12,7 @@
 
 #include "cay-net/box.h"
 #include "cay-net/confine.h"
+#include "cay-net/conn.h"
 #include "cay-net/edge.h"
 #include "domain/network/secret_text.h"
 #include "foundation/base/log.h"
@@ -154,7 +155,9 @@ static int add_box_take(struct broker *b, const struct net_box_request *req, con
         struct net_box *box;
         int r;
 
-        if (*find(b, req->id))
+        if (count > 1 && count <= NET_FD_DIALS)
+                r = cay_fail(err, CAY_INVALID, "sandbox '%s': not the sockets of its network", req->id);
+        else if (*find(b, req->id))
                 r = cay_fail(err, CAY_EXISTS, "sandbox '%s' has a network already", req->id);
         else if (b->box_count >= NET_BOXES_MAX)
                 r = cay_fail(err, CAY_LIMIT, "more than %u sandboxes have a network", NET_BOXES_MAX);
@@ -212,6 +215,24 @@ static int change_secrets(struct broker *b, const struct net_box_request *req, i
         if (r == 0)
                 net_edge_change_take(box, secrets);
         return r;
+}
+
+/* From a box without sockets, by way of the front: what it asks for there is judged as everything is. */
+static int begin_proxied_take(struct broker *b, const struct net_box_request *req, int fd,
+                              struct cay_error *err)
+{
+        struct net_box *box = *find(b, req->id);
+
+        if (!box)
+                cay_fail(err, CAY_NOT_FOUND, "sandbox '%s' has no network here", req->id);
+        else if (!net_box_is_stream(fd))
+                cay_fail(err, CAY_INVALID, "sandbox '%s': not a stream to its proxy", req->id);
+        if (err->code != CAY_OK) {
+                close(fd);
+                return -1;
+        }
+        net_conn_begin_proxied_take(box, fd);
+        return 0;
 }
 
 static void drop_box(struct broker *b, struct net_box **at)
@@ -312,6 +333,10 @@ static int serve_all_take(struct helper_server *e, const void *request, const in
                 cay_str_copy(a.id, sizeof(a.id), req->box.id);
                 change_secrets(b, &req->box, fds[0], &err);
                 close(fds[0]);
+                break;
+        case NET_box_proxy:
+                cay_str_copy(a.id, sizeof(a.id), req->box.id);
+                begin_proxied_take(b, &req->box, fds[0], &err);
                 break;
         case NET_box_list:
                 put_list(b, req->list.from, &a);

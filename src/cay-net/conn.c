@@ -20,6 +20,7 @@
 
 enum step {
         BEGINNING,
+        QUEUED,
         ASKED,
         HELLO,
         RESOLVING,
@@ -60,12 +61,14 @@ struct net_conn {
         enum step step;
         bool is_name_checked; /* the TLS server name was the name */
         bool has_secrets;     /* its other side is cay-edge (edge.h) */
+        bool is_stream;       /* its client is not a TCP socket */
         struct side up, down;
         uint64_t number, began_ms;
         struct cay_deferred gone;
 };
 
 static void try_next(struct net_conn *c);
+static void begin_queued(struct net_conn *c);
 static void relay(struct net_conn *c);
 
 struct net_conn *net_conn_next(const struct net_conn *c)
@@ -222,7 +225,9 @@ static void on_deadline(struct cay_timer *t)
 {
         struct net_conn *c = cay_container_of(t, struct net_conn, deadline);
 
-        if (c->step == ASKED)
+        if (c->step == QUEUED)
+                begin_queued(c);
+        else if (c->step == ASKED)
                 net_conn_end(c, NET_LOG_REFUSED, "no request for the proxy came in time");
         else if (c->step == HELLO)
                 net_conn_end(c, NET_LOG_REFUSED, "no TLS server name came in time");
@@ -623,6 +628,12 @@ static bool needs_hello(const struct net_conn *c)
 
 /* Beginning */
 
+/* A stream knows no least number of bytes (SO_RCVLOWAT): it is reported when more has come. */
+static uint32_t hearing(const struct net_conn *c)
+{
+        return EPOLLIN | EPOLLRDHUP | (c->is_stream ? EPOLLET : 0u);
+}
+
 /* False: it has been ended. */
 static bool check_limits(struct net_conn *c)
 {
@@ -652,8 +663,7 @@ static void begin_hello(struct net_conn *c)
                 return;
         }
         cay_timer_set(c->box->world->loop, &c->deadline, NET_HELLO_MS, on_deadline);
-        if (cay_watch_add(c->box->world->loop, &c->client, c->up.pump.from, EPOLLIN | EPOLLRDHUP, on_hello) <
-            0)
+        if (cay_watch_add(c->box->world->loop, &c->client, c->up.pump.from, hearing(c), on_hello) < 0)
                 net_conn_end(c, NET_LOG_FAILED, "no memory");
 }
 
@@ -718,8 +728,8 @@ static void begin_proxy(struct net_conn *c)
         c->port = 0;
         c->proxy = calloc(1, sizeof(*c->proxy));
         cay_timer_set(c->box->world->loop, &c->deadline, NET_HELLO_MS, on_deadline);
-        if (!c->proxy || cay_watch_add(c->box->world->loop, &c->client, c->up.pump.from, EPOLLIN | EPOLLRDHUP,
-                                       on_request) < 0)
+        if (!c->proxy ||
+            cay_watch_add(c->box->world->loop, &c->client, c->up.pump.from, hearing(c), on_request) < 0)
                 net_conn_end(c, NET_LOG_FAILED, "no memory");
 }
 
@@ -735,7 +745,7 @@ static void read_target(struct net_conn *c)
         c->name = name ? strdup(name) : NULL;
 }
 
-void net_conn_begin_take(struct net_box *b, int fd)
+static struct net_conn *new_conn_take(struct net_box *b, int fd)
 {
         struct net_conn *c = calloc(1, sizeof(*c));
         struct reach *reach = calloc(1, sizeof(*reach));
@@ -744,7 +754,7 @@ void net_conn_begin_take(struct net_box *b, int fd)
                 free(c);
                 free(reach);
                 close(fd);
-                return;
+                return NULL;
         }
         *c = (struct net_conn){ .box = b, .reach = reach, .number = ++b->world->last_connection };
         c->up.pump = (struct net_pump){ .from = fd, .to = -1, .pipe = { -1, -1 } };
@@ -755,6 +765,15 @@ void net_conn_begin_take(struct net_box *b, int fd)
         b->conn_count++;
         b->world->connections++;
         b->stats.connections_all++;
+        return c;
+}
+
+void net_conn_begin_take(struct net_box *b, int fd)
+{
+        struct net_conn *c = new_conn_take(b, fd);
+
+        if (!c)
+                return;
         read_target(c);
         if (!check_limits(c))
                 return;
@@ -762,6 +781,30 @@ void net_conn_begin_take(struct net_box *b, int fd)
                 begin_proxy(c);
         else
                 begin(c);
+}
+
+static void begin_queued(struct net_conn *c)
+{
+        struct net_bucket *rate = &c->box->connects;
+
+        if (net_bucket_look(rate, cay_clock_ns()) == 0) {
+                c->step = QUEUED;
+                cay_timer_set(c->box->world->loop, &c->deadline, NET_QUEUE_MS, on_deadline);
+                return;
+        }
+        net_bucket_take(rate, 1);
+        begin_proxy(c);
+}
+
+void net_conn_begin_proxied_take(struct net_box *b, int fd)
+{
+        struct net_conn *c = new_conn_take(b, fd);
+
+        if (!c)
+                return;
+        c->is_stream = true;
+        if (check_limits(c))
+                begin_queued(c);
 }
 
 /* Changes */

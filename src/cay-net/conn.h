@@ -19,12 +19,15 @@
 
 #define NET_HELLO_MS 10000u
 #define NET_REACH_MS 20000u
+#define NET_QUEUE_MS 20u /* between two looks of one that waits for the rate of connections */
 #define NET_TRY_MS 3000u /* of one address, where there are others */
 
 /* Takes fd, an accepted connection. */
 void net_conn_begin_take(struct net_box *b, int fd);
 void net_conn_set_up_listener(
         int fd); /* its connections inherit how they are closed, and that they do not wait to be full */
+/* Likewise, of a box without sockets: a stream to the proxy. One over the rate of connections waits. */
+void net_conn_begin_proxied_take(struct net_box *b, int fd);
 /* Ends it with a reset; it is logged with `why`. */
 void net_conn_end(struct net_conn *c, unsigned verdict, const char *why);
 void net_conn_judge_again(struct net_conn *c);     /* the policy has changed */

@@ -64,7 +64,7 @@ static void on_open(const uint8_t *payload, size_t len)
                 return;
         must(m.kind > CAY_BOX_NONE && m.kind < CAY_BOX_KIND_COUNT);
         must(m.window >= CAY_BOX_WINDOW_MIN && m.window <= CAY_BOX_WINDOW_MAX);
-        if (m.kind != CAY_BOX_EXEC && m.kind != CAY_BOX_CONNECT) {
+        if (m.kind != CAY_BOX_EXEC && !cay_box_has_port(m.kind)) {
                 check_view(m.file.path, payload, len, CAY_BOX_PATH_MAX - 1);
                 check_view(m.file.path2, payload, len, CAY_BOX_PATH_MAX - 1);
         }

@@ -28,9 +28,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             net_request_check_id(req) == 0) {
                 must(size - 1 == sizeof(*req) && req->size == sizeof(*req) && req->seq != 0);
                 must(req->type > NET_NONE && req->type < NET_TYPE_COUNT);
-                must(fds == (req->type == NET_box_add
-                                     ? 4
-                                     : req->type == NET_box_policy || req->type == NET_box_secrets));
+                if (req->type == NET_box_add)
+                        must(fds >= 1 && fds <= NET_FD_DIALS + NET_DIALS_MAX + 1);
+                else
+                        must(fds == (req->type == NET_box_policy || req->type == NET_box_secrets ||
+                                     req->type == NET_box_proxy));
                 must(state & (req->type == NET_hello ? HELPER_FRESH : HELPER_READY));
                 must(strcmp(helper_request_name(&net_protocol, req->type), "?") != 0);
                 if (req->type == NET_log_read)

@@ -40,7 +40,7 @@ static int start_process(struct keeper *k, struct cay_helper *h, struct cay_erro
 
 static bool is_net_wanted(const struct keeper *k)
 {
-        return k->plan.rows[CAY_ENGINE_native].runs;
+        return k->plan.rows[CAY_ENGINE_native].runs || k->plan.rows[CAY_ENGINE_docker].runs;
 }
 
 static int start_net(struct keeper *k, struct cay_helper *h, struct cay_error *err)

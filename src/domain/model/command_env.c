@@ -2,7 +2,7 @@
 /* The environment of commands. */
 #include "domain/model/command_env.h"
 
-#define OWN_MAX 5
+#define OWN_MAX 13
 
 struct list {
         const char **items;
@@ -71,6 +71,25 @@ static void add_own(struct list *l, const struct cay_command_env *in, const char
                 add(l, name, value);
 }
 
+/* What programs look for a proxy in. Their own loopback is reached without one. */
+static void add_proxy(struct list *l, const struct cay_command_env *in)
+{
+        static const struct {
+                const char *name, *scheme;
+        } rows[] = { { "http_proxy", "http" }, { "https_proxy", "http" }, { "all_proxy", "socks5h" },
+                     { "HTTP_PROXY", "http" }, { "HTTPS_PROXY", "http" }, { "ALL_PROXY", "socks5h" } };
+        char value[64];
+
+        if (in->proxy == NULL)
+                return;
+        for (unsigned i = 0; i < CAY_COUNT(rows); i++) {
+                snprintf(value, sizeof(value), "%s://%s", rows[i].scheme, in->proxy);
+                add_own(l, in, rows[i].name, value);
+        }
+        add_own(l, in, "no_proxy", "localhost,127.0.0.1,::1");
+        add_own(l, in, "NO_PROXY", "localhost,127.0.0.1,::1");
+}
+
 const char **cay_command_env_make(const struct cay_command_env *in, struct cay_arena *mem)
 {
         struct list l = { .mem = mem };
@@ -89,6 +108,7 @@ const char **cay_command_env_make(const struct cay_command_env *in, struct cay_a
         add_own(&l, in, "USER", in->user_name != NULL ? in->user_name : in->user->name);
         if (!in->box_env)
                 add_own(&l, in, "LANG", "C.UTF-8");
+        add_proxy(&l, in);
         if (in->tty)
                 add_own(&l, in, "TERM", in->term != NULL ? in->term : "xterm-256color");
         for (unsigned k = 0; k < CAY_COUNT(in->layers); k++) {

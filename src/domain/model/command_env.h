@@ -20,7 +20,8 @@ struct cay_command_env {
         bool has_workspace;        /* a host folder is mapped */
         enum cay_template_kind template_kind;
         bool read_only;
-        bool box_env; /* the box has a PATH and a LANG of its own (CAY_ENGINE_CAN_ENV) */
+        bool box_env;      /* the box has a PATH and a LANG of its own (CAY_ENGINE_CAN_ENV) */
+        const char *proxy; /* its address and port, for programs that look for one; NULL: none */
         bool tty;
         const char *term;                      /* NULL: xterm-256color */
         const struct cay_field_map *layers[2]; /* may be NULL; the second wins */

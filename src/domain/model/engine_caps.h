@@ -23,6 +23,13 @@ enum { /* cay_engine.caps */
 /* Either: a network that leads out. */
 #define CAY_ENGINE_CAN_REACH_OUT (CAY_ENGINE_CAN_NETWORK_BRIDGE | CAY_ENGINE_CAN_EGRESS)
 
+/* What a policy needs of an engine with these capabilities: by a proxy alone, if that is how it has one. */
+static inline unsigned cay_engine_policy_cap(unsigned caps)
+{
+        return caps & CAY_ENGINE_CAN_PROXY && !(caps & CAY_ENGINE_CAN_EGRESS) ? CAY_ENGINE_CAN_PROXY
+                                                                              : CAY_ENGINE_CAN_EGRESS;
+}
+
 enum {                             /* cay_engine_ops.lacks: what every isolating engine has */
        CAY_ENGINE_LACKS_USERS = 1, /* commands run as the caller; no other user can be asked for */
        CAY_ENGINE_LACKS_ISOLATION =

@@ -43,10 +43,12 @@ struct cay_network_broker;
 struct cay_network_ops {
         /*
          * fd: where the sockets of the box have arrived (cay_engine_box.network_fd); taken. policy, and of the limits those of networks: copied.
-         * CAY_EXISTS: it is there already.
+         * -1: there are none, and connect_take is its only way out. CAY_EXISTS: it is there already.
          */
         void (*add_take)(struct cay_network_broker *n, const char *id, int fd, const char *policy,
                          const struct cay_limits *limits, struct cay_job *job);
+        /* A stream to the proxy of one that was added without sockets; taken. If it cannot be served, it is closed. */
+        void (*connect_take)(struct cay_network_broker *n, const char *id, int fd);
         /*
          * Of one that is there: connections that are not allowed any more end. Both copied. CAY_NOT_FOUND. CAY_CONFLICT: it lacks sockets for
          * this policy: it is to be let go, and added with new ones.

@@ -57,7 +57,7 @@ int cay_spec_check_caps(const struct cay_spec *spec, const char *engine, unsigne
 {
         const unsigned wanted = (spec->options.no_init ? CAY_ENGINE_CAN_NO_INIT : 0) |
                                 (spec->bridge ? CAY_ENGINE_CAN_NETWORK_BRIDGE : 0) |
-                                (spec->egress != CAY_EGRESS_NONE ? CAY_ENGINE_CAN_EGRESS : 0) |
+                                (spec->egress != CAY_EGRESS_NONE ? cay_engine_policy_cap(caps) : 0) |
                                 (spec->port_count > 0 ? CAY_ENGINE_CAN_PORTS : 0) |
                                 (spec->volume_count > 0 ? CAY_ENGINE_CAN_VOLUMES : 0);
 

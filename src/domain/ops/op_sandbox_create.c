@@ -212,6 +212,12 @@ static struct cay_network_wish wish_of(const struct cay_create_args *a)
         };
 }
 
+/* What leads out by a proxy leads out. */
+static unsigned able(unsigned caps)
+{
+        return caps & CAY_ENGINE_CAN_PROXY ? caps | CAY_ENGINE_CAN_EGRESS : caps;
+}
+
 /* If only some engines support a requested feature, `auto` means the first of those. */
 static bool choose_able(struct cay_op_call *c, const struct cay_template *t, struct cay_engine_view *ret)
 {
@@ -228,7 +234,8 @@ static bool choose_able(struct cay_op_call *c, const struct cay_template *t, str
         if (wanted == 0 && !has_way_out)
                 return false;
         for (unsigned i = 0; cay_service_engine_at(c->world->service, i, ret); i++)
-                if ((ret->caps & wanted) == wanted && (!has_way_out || ret->caps & CAY_ENGINE_CAN_REACH_OUT))
+                if ((able(ret->caps) & wanted) == wanted &&
+                    (!has_way_out || ret->caps & CAY_ENGINE_CAN_REACH_OUT))
                         return true;
         return false;
 }
@@ -297,7 +304,16 @@ static int fill_network(const struct cay_op_call *c, const struct cay_template *
                                 "network: '%s' needs a template that allows it (network_mode), or an "
                                 "administrator; name such a template",
                                 network);
-        if (!(engine->caps & CAY_ENGINE_CAN_EGRESS)) /* the engine's own network, which knows no rules */
+        if (a->secrets.count > 0 && !(engine->caps & CAY_ENGINE_CAN_EGRESS))
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "secrets: a sandbox of the %s engine cannot be made to trust this daemon's "
+                                "certificates; leave "
+                                "them out, or choose another engine",
+                                engine->name);
+        if (!(engine->caps & CAY_ENGINE_CAN_EGRESS) &&
+            !(engine->caps & CAY_ENGINE_CAN_PROXY &&
+              (what->network != CAY_NETWORK_BRIDGE || cay_op_network_has_rules(t, &wish))))
+                /* the engine's own network, which knows no rules */
                 return cay_engine_caps_check(engine->name, engine->caps,
                                              cay_op_network_has_rules(t, &wish)
                                                      ? CAY_ENGINE_CAN_EGRESS

@@ -121,7 +121,7 @@ static bool changes_files(unsigned kind)
  */
 static int check_user(const struct cay_sandbox *sb, const struct cay_box_open *open, struct cay_error *err)
 {
-        if (open->kind == CAY_BOX_CONNECT || open->file.uid == CAY_BOX_ID_DEFAULT)
+        if (cay_box_has_port(open->kind) || open->file.uid == CAY_BOX_ID_DEFAULT)
                 return 0;
         if (sb->options.own_user_only)
                 return cay_fail(err, CAY_CONFLICT, "as_root: sandbox '%s' was created for its own user only",
@@ -146,8 +146,8 @@ int cay_service_channel_open(struct cay_service *s, const struct cay_viewer *v, 
                 cay_sandbox_wake(sb, NULL); /* what is sent meanwhile waits in the link */
         else if (sb == NULL || cay_sandbox_check_usable(sb, err) < 0)
                 return -1;
-        if (open->kind == CAY_BOX_EXEC)
-                return cay_fail(err, CAY_INVALID, "commands do not use this kind of channel");
+        if (open->kind == CAY_BOX_EXEC || open->kind == CAY_BOX_ACCEPT)
+                return cay_fail(err, CAY_INVALID, "commands and the proxy do not use this kind of channel");
         if (check_user(sb, open, err) < 0 || check_room(sb, open->kind, err) < 0)
                 return -1;
         if (mine.window == 0)

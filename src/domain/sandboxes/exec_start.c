@@ -227,6 +227,7 @@ static int send_open(struct cay_exec *x, struct cay_error *err)
                 .template_kind = sb->template_kind,
                 .read_only = sb->options.read_only,
                 .box_env = sb->engine->engine != NULL && sb->engine->engine->caps & CAY_ENGINE_CAN_ENV,
+                .proxy = sb->policy != NULL && cay_sandbox_is_proxied(sb) ? CAY_PROXY_ADDRESS : NULL,
                 .tty = x->tty,
                 .term = x->term,
                 .layers = { &sb->env, &x->env },

@@ -42,12 +42,16 @@ static void on_welcome(struct cay_box_client *c, const struct cay_box_welcome *w
 {
         struct cay_sandbox *sb = cay_box_client_ctx(c);
 
-        if (cay_box_client_awaits_welcome(c))
+        if (cay_box_client_awaits_welcome(c)) {
                 cay_adopt_welcome(sb, w);
-        else
+                if (sb->policy != NULL)
+                        cay_network_tend_soon(sb->service); /* channels can be opened after this call alone */
+        } else {
                 for (uint32_t i = 0; i < w->count; i++)
                         if (!cay_box_client_has_channel(c, w->channels[i]))
                                 cay_box_client_refuse(c, w->channels[i]);
+        }
+        cay_proxy_tend(sb);
         answers(sb);
 }
 

@@ -44,6 +44,7 @@ void cay_sandbox_free(struct cay_sandbox *sb)
         if (sb->claim[0] != '\0')
                 cay_claim_release(s, sb->owner, sb->claim);
         cay_channel_end_all(sb, NULL);
+        cay_proxy_end_all(sb);
         cay_link_close(sb); /* closing a client's channels sends nothing: commands live on */
         while (sb->execs != NULL) {
                 struct cay_exec *x = sb->execs;
@@ -222,6 +223,7 @@ void cay_sandbox_store_again(struct cay_sandbox *sb)
 void cay_sandbox_empty(struct cay_sandbox *sb, const struct cay_error *why)
 {
         cay_channel_end_all(sb, why);
+        cay_proxy_end_all(sb);
         cay_link_close(sb);
 }
 

@@ -139,16 +139,23 @@ int cay_sandbox_check_own_ports(const struct cay_sandbox *sb, struct cay_error *
 int cay_sandbox_check_extras(const struct cay_sandbox *sb, struct cay_error *err)
 {
         const struct cay_engine *engine = sb->engine->engine;
+        const unsigned caps = engine != NULL ? engine->caps : 0;
         const unsigned wanted =
                 (sb->options.no_init ? CAY_ENGINE_CAN_NO_INIT : 0) |
                 (sb->policy || sb->network == CAY_NETWORK_LIST || sb->network == CAY_NETWORK_LEARN
-                         ? CAY_ENGINE_CAN_EGRESS
+                         ? cay_engine_policy_cap(caps)
                          : 0) |
                 (sb->network == CAY_NETWORK_BRIDGE && !sb->policy ? CAY_ENGINE_CAN_NETWORK_BRIDGE : 0) |
                 (sb->box_port_count > 0 ? CAY_ENGINE_CAN_PORTS : 0) |
                 (sb->volume_count > 0 ? CAY_ENGINE_CAN_VOLUMES : 0);
 
-        return engine != NULL ? cay_engine_caps_check(sb->engine->name, engine->caps, wanted, err) : 0;
+        if (sb->options.no_init && sb->policy != NULL && !(caps & CAY_ENGINE_CAN_EGRESS))
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "allow: without an init there is no proxy in the sandbox, which is the way "
+                                "out of the %s "
+                                "engine; leave init out",
+                                sb->engine->name);
+        return engine != NULL ? cay_engine_caps_check(sb->engine->name, caps, wanted, err) : 0;
 }
 
 /* Pairs as a flat list, as engines take them. The spec borrows it from the sandbox. */

@@ -311,6 +311,7 @@ static void on_connected(struct cay_async *e, const struct cay_error *err)
                 return;
         }
         sb->network_synced = true;
+        cay_proxy_tend(sb);
         connected(sb, e->spec.go_on);
 }
 

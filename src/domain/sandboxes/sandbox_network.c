@@ -22,10 +22,21 @@ static const char plain[] = "template public\nown public\n";
 
 /* Policies */
 
-/* Engines without it have networks of their own, which know no limits. */
-static bool has_broker(const struct cay_sandbox *sb)
+/* Others have networks of their own, which know no limits, or a proxy for those with rules. */
+static bool hands_over(const struct cay_sandbox *sb)
 {
         return sb->engine->engine != NULL && sb->engine->engine->caps & CAY_ENGINE_CAN_EGRESS;
+}
+
+static bool has_broker(const struct cay_sandbox *sb)
+{
+        return hands_over(sb) || (cay_sandbox_is_proxied(sb) && sb->policy != NULL);
+}
+
+bool cay_sandbox_is_proxied(const struct cay_sandbox *sb)
+{
+        return sb->engine->engine != NULL &&
+               cay_engine_policy_cap(sb->engine->engine->caps) == CAY_ENGINE_CAN_PROXY;
 }
 
 unsigned cay_sandbox_unheld_network(const struct cay_sandbox *sb)
@@ -49,7 +60,7 @@ int cay_sandbox_read_policy(struct cay_sandbox *sb, const char *policy, struct c
 {
         struct cay_policy_pair pair = { 0 };
 
-        if (policy == NULL && sb->network == CAY_NETWORK_BRIDGE && has_broker(sb))
+        if (policy == NULL && sb->network == CAY_NETWORK_BRIDGE && hands_over(sb))
                 policy = plain;
         if (policy == NULL && sb->network != CAY_NETWORK_NONE && sb->network != CAY_NETWORK_BRIDGE)
                 return cay_fail(err, CAY_INVALID, "allow: the network '%s' needs rules",
@@ -69,6 +80,12 @@ int cay_sandbox_read_policy(struct cay_sandbox *sb, const char *policy, struct c
         sb->egress = (enum cay_spec_egress)(cay_policy_egress(&pair.own) |
                                             (pair.member.network[0] != '\0' ? CAY_EGRESS_DIAL : 0));
         cay_policy_pair_done(&pair);
+        if (sb->egress & CAY_EGRESS_DIAL && cay_sandbox_is_proxied(sb))
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "private_network: sandboxes of the %s engine cannot be in one; leave it out, "
+                                "or choose another "
+                                "engine",
+                                sb->engine->name);
         sb->policy = strdup(policy);
         return sb->policy != NULL ? 0 : cay_fail(err, CAY_INTERNAL, "no memory");
 }
@@ -143,6 +160,11 @@ void cay_network_try_again(struct cay_service *s)
                 cay_timer_set(s->loop, &s->network_timer, AGAIN_MS, on_again);
 }
 
+void cay_network_tend_soon(struct cay_service *s)
+{
+        cay_timer_set(s->loop, &s->network_timer, 1, on_again);
+}
+
 /* The broker does not have it, or was told of it by another process, which may have stored something else since. */
 static bool wants_network(const struct cay_sandbox *sb)
 {
@@ -157,7 +179,8 @@ static void tend_one(struct cay_sandbox *sb)
         enum cay_pending pending = cay_sandbox_pending(sb);
         const struct cay_engine *engine = sb->engine->engine;
 
-        if (engine == NULL || engine->ops->network == NULL || cay_sandbox_is_ending(sb))
+        if (engine == NULL || (engine->ops->network == NULL && !cay_sandbox_is_proxied(sb)) ||
+            cay_sandbox_is_ending(sb))
                 return;
         if (pending != CAY_PENDING_NONE && pending != CAY_PENDING_ADOPT) /* it may be getting one now */
                 cay_network_try_again(sb->service);
@@ -184,6 +207,8 @@ void cay_network_tend(struct cay_service *s)
         for (unsigned i = 0; i < s->count; i++)
                 if (wants_network(s->sorted[i]))
                         tend_one(s->sorted[i]);
+                else
+                        cay_proxy_tend(s->sorted[i]);
 }
 
 static void count(struct cay_network_totals *t, const struct cay_network_entry *e)

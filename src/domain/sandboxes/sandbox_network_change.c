@@ -127,16 +127,31 @@ static void on_in_force(struct cay_async *e, const struct cay_error *err)
         }
         sb->network_asked = false;
         sb->network_synced = true;
+        cay_proxy_tend(sb);
         answer(e, &(struct cay_error){ 0 });
+}
+
+/* What the broker is to allow; fd: of the box's sockets, which it has not; -1: it has them, or there are none. */
+static void tell_broker_take(struct cay_sandbox *sb, struct cay_async *e, int fd)
+{
+        struct cay_network_broker *n = sb->service->env.network;
+        struct cay_job *job;
+
+        e->local = true;
+        job = cay_async_engine(e, CAY_SERVICE_ENGINE_MS);
+        if (fd >= 0 || !n->ops->has(n, sb->id)) {
+                n->ops->add_take(n, sb->id, fd, sb->policy, &sb->limits, job);
+                cay_sandbox_send_secrets(sb);
+        } else {
+                n->ops->change(n, sb->id, sb->policy, &sb->limits, job);
+        }
 }
 
 /* The kernel's rules in the box are right; now what the broker allows. */
 static void on_rules(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
-        struct cay_network_broker *n = e->service->env.network;
         int fd = cay_take_fd(e->box.network_fd);
-        struct cay_async *next;
 
         if (sb == NULL || sb->policy == NULL || !sb->has_box || cay_sandbox_is_ending(sb)) {
                 if (fd >= 0)
@@ -150,29 +165,25 @@ static void on_rules(struct cay_async *e, const struct cay_error *err)
                 fail(e, err);
                 return;
         }
-        next = go_on(e, on_in_force);
-        next->local = true;
-        if (fd >= 0) {
-                n->ops->add_take(n, sb->id, fd, sb->policy, &sb->limits,
-                                 cay_async_engine(next, CAY_SERVICE_ENGINE_MS));
-                cay_sandbox_send_secrets(sb);
-        } else {
-                n->ops->change(n, sb->id, sb->policy, &sb->limits,
-                               cay_async_engine(next, CAY_SERVICE_ENGINE_MS));
-        }
+        tell_broker_take(sb, go_on(e, on_in_force), fd);
 }
 
 void cay_network_apply(struct cay_sandbox *sb, struct cay_service_call *call,
                        struct cay_network_before *before)
 {
         struct cay_network_broker *n = sb->service->env.network;
-        struct cay_async *e = cay_async_new(sb->service, sb, NULL, on_rules);
+        struct cay_async *e =
+                cay_async_new(sb->service, sb, NULL, cay_sandbox_is_proxied(sb) ? on_in_force : on_rules);
         struct cay_engine *engine;
         struct cay_job *job;
 
         e->call = call;
         e->before = before;
         sb->network_asked = true;
+        if (cay_sandbox_is_proxied(sb)) { /* there are no rules of a kernel, and no sockets */
+                tell_broker_take(sb, e, -1);
+                return;
+        }
         engine = cay_async_ask(e, CAY_SERVICE_ENGINE_MS, &job);
         if (engine != NULL)
                 engine->ops->network(engine, &e->box, sb->egress, n->ops->has(n, sb->id), job);
@@ -190,6 +201,7 @@ static void drop(struct cay_sandbox *sb, struct cay_async *e)
         struct cay_async *next = go_on(e, on_dropped);
 
         next->local = true;
+        cay_proxy_end_all(sb);
         cay_network_drop(sb->service, sb->id);
         n->ops->stats(n, sb->id, &next->network_stats, cay_async_engine(next, CAY_SERVICE_ENGINE_MS));
 }
@@ -220,9 +232,16 @@ static int set(struct cay_sandbox *sb, const struct cay_network_change *change, 
 {
         const struct cay_engine *engine = sb->engine->engine;
 
-        if (engine == NULL || !(engine->caps & CAY_ENGINE_CAN_EGRESS))
+        if (engine == NULL || !(engine->caps & cay_engine_policy_cap(engine->caps)))
                 return cay_engine_caps_check(sb->engine->name, engine != NULL ? engine->caps : 0,
                                              CAY_ENGINE_CAN_EGRESS, err);
+        /* The engine's own network, or none: which of them a container has is decided when it is made. */
+        if (cay_sandbox_is_proxied(sb) && sb->policy == NULL && sb->network == CAY_NETWORK_BRIDGE)
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "network: this sandbox has the %s engine's own network, which knows no rules "
+                                "and stays; "
+                                "create one with allow",
+                                sb->engine->name);
         sb->network = change->network;
         if (change->network == CAY_NETWORK_NONE) {
                 free(cay_take(sb->policy));

@@ -12,6 +12,7 @@
  *   engines.c    the engines                      meters.c           counts and times, in all and by owner
  *   recover.c    files without a record           *_phase.c          phase tables, and their only writers
  *   sandbox_network*.c   networks by policy       snapshot*.c        snapshots: table, record, making
+ *   proxy.c      the way out of Docker's
  *   sandbox_from.c       sandboxes made of them   sandbox_pool.c     boxes made ahead (pool.c: which, how many)
  *
  * Ownership. The service owns sandboxes and async operations. A sandbox owns its box client and its list of execs.
@@ -34,6 +35,7 @@
 #include "domain/sandboxes/history.h"
 #include "domain/sandboxes/meters.h"
 #include "domain/sandboxes/pool.h"
+#include "domain/sandboxes/proxy.h"
 #include "domain/sandboxes/sandbox_phase.h"
 #include "domain/sandboxes/service.h"
 #include "domain/sandboxes/spool.h"
@@ -221,6 +223,8 @@ struct cay_sandbox {
         unsigned exec_count, running; /* running: stored, and its end not announced; cay_exec_move counts */
         struct cay_service_channel *channels;
         unsigned channel_count;
+        struct cay_proxied *proxied; /* proxy.h */
+        unsigned proxied_count;
         uint64_t oom_seen, pids_seen; /* counts of the box as of the last figures */
         bool figures_unknown;         /* of an adopted box: earlier counts are attributed to nothing */
         bool figures_old;             /* commands ended since */
@@ -551,11 +555,14 @@ unsigned cay_sandbox_unheld_network(const struct cay_sandbox *sb); /* limits (ma
 int cay_sandbox_check_network_limits(const struct cay_sandbox *sb, struct cay_error *err);
 int cay_sandbox_put_network(const struct cay_sandbox *sb, struct cay_spec *spec, struct cay_error *err);
 /* Gives the sockets of a new box to the broker. Takes fd. */
+/* Its engine cannot hand over sockets: its way out, if it has a policy, is a proxy in the box. */
+bool cay_sandbox_is_proxied(const struct cay_sandbox *sb);
 struct cay_async *cay_sandbox_connect_take(struct cay_sandbox *sb, int fd,
                                            void (*on_done)(struct cay_async *e, const struct cay_error *err));
 void cay_network_drop(struct cay_service *s, const char *id); /* also when it has none */
 void cay_network_open(struct cay_service *s);                 /* records are loaded */
 void cay_network_tend(struct cay_service *s); /* gives a network to boxes that should have one and do not */
+void cay_network_tend_soon(struct cay_service *s); /* in the next rounds of the loop */
 void cay_network_try_again(struct cay_service *s); /* the same, soon */
 void cay_network_close(struct cay_service *s);
 

@@ -167,6 +167,11 @@ static int check(struct engine_linked *e, const struct cay_spec *spec, struct ca
                 return cay_fail(err, CAY_UNSUPPORTED,
                                 "the docker engine takes a workspace by its path below workspace_roots only: "
                                 "Docker cannot be given an open folder");
+        if (spec->egress != CAY_EGRESS_NONE && e->link.pid != 0)
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "allow: a single run has no rules on the docker engine; use a daemon's "
+                                "sandbox, or the "
+                                "native engine");
         return 0;
 }
 

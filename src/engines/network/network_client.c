@@ -324,7 +324,7 @@ static void add_take(struct cay_network_broker *n, const char *id, int fd, const
         struct known *k;
         struct ask *ask;
 
-        if (take_sockets(fd, fds, &count, &err) < 0) {
+        if (fd >= 0 && take_sockets(fd, fds, &count, &err) < 0) {
                 finish(c, job, &err);
                 return;
         }
@@ -343,6 +343,24 @@ static void add_take(struct cay_network_broker *n, const char *id, int fd, const
                         engine_link_ask(&c->link, &ask->call, &req, fds, count); /* copies them */
         }
         sys_close_fds(fds, count);
+}
+
+static void on_connected(struct engine_call *call, const struct helper_answer_head *a)
+{
+        end_ask(cay_container_of(call, struct ask, call),
+                NULL); /* what cannot be served is closed: that is heard */
+}
+
+static void connect_take(struct cay_network_broker *n, const char *id, int fd)
+{
+        struct net_request req = { .type = NET_box_proxy };
+        struct client *c = self(n);
+        struct ask *ask = new_ask(c, id, NULL, on_connected);
+
+        cay_str_copy(req.box.id, sizeof(req.box.id), id);
+        if (ask)
+                engine_link_ask(&c->link, &ask->call, &req, &fd, 1); /* copies it */
+        close(fd);
 }
 
 static void on_changed(struct engine_call *call, const struct helper_answer_head *a)
@@ -588,6 +606,7 @@ static void on_entry_told(struct cay_network_broker *n,
 
 static const struct cay_network_ops ops = {
         .add_take = add_take,
+        .connect_take = connect_take,
         .change = change,
         .set_secrets = set_secrets,
         .drop = drop,

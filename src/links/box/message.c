@@ -328,6 +328,7 @@ static void open_head(struct codec *c, struct cay_box_open *m)
                 exec_fixed(c, &m->exec);
                 break;
         case CAY_BOX_CONNECT:
+        case CAY_BOX_ACCEPT:
                 u16(c, &m->connect.port, 1, UINT16_MAX);
                 break;
         default:

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "foundation/base/bytes.h"
@@ -41,7 +42,8 @@ enum cay_box_kind {
  */
 static inline uint32_t cay_box_pool_max(uint16_t kind)
 {
-        return kind == CAY_BOX_EXEC || kind == CAY_BOX_CONNECT || kind == CAY_BOX_SOCKET
+        return kind == CAY_BOX_EXEC || kind == CAY_BOX_CONNECT || kind == CAY_BOX_SOCKET ||
+                               kind == CAY_BOX_ACCEPT
                        ? CAY_BOX_POOL_MAX - CAY_BOX_POOL_FILES
                        : CAY_BOX_POOL_MAX;
 }
@@ -90,7 +92,13 @@ enum {
         CAY_BOX_NO_CASE = 256, /* search */
 };
 
-struct cay_box_file { /* every kind but EXEC and CONNECT */
+/* With a port, and no file. */
+static inline bool cay_box_has_port(unsigned kind)
+{
+        return kind == CAY_BOX_CONNECT || kind == CAY_BOX_ACCEPT;
+}
+
+struct cay_box_file { /* every kind but EXEC and those with a port */
         uint32_t flags, uid, gid, mode;
         /*
          * 0: the kind's default. For WRITE, max_entries is the cay_box_file_tag that the file to be replaced

@@ -290,6 +290,14 @@ class OneShot(unittest.TestCase):
         self.assertEqual(containers(), [])
 
 
+    def test_rules_are_for_daemons(self):
+        got = subprocess.run([CAY, "run", "--engine", "docker", "--allow", "a.example", "--", "true"], capture_output=True, text=True, check=False, timeout=60,
+                             env={"PATH": os.environ["PATH"], "CAY_DOCKER_IMAGE": IMAGE, "DOCKER_HOST": os.environ["DOCKER_HOST"]})
+        self.assertNotEqual(got.returncode, 0)
+        self.assertIn("no rules on the docker engine", got.stderr)
+        self.assertEqual(containers(), [])
+
+
 class OverTls(unittest.TestCase):
     """`cay run` with Docker's own variables, in the network where that Docker listens."""
 

@@ -317,6 +317,55 @@ def test_proxy(rig):
     wait_for(lambda: any('TLS server name is other.example' in e.why for e in rig.log(b, verdict='refused')), rig.log(b))
 
 
+def test_streams_to_the_proxy(rig):
+    """A sandbox without sockets: what its engine brings are streams, judged as everything is."""
+    front = rig.net.front
+    assert front.add('streams', [], LIST, wire.limits(connections=40, connections_s=5)).code == 0
+
+    def ask(*pieces):
+        s, a = front.proxied('streams')
+        assert a.code == 0, a.text
+        with s:
+            for p in pieces:
+                s.sendall(p)
+            return s, read_all(s)
+    assert ask(b'GET http://evil.example/ HTTP/1.1\r\n\r\n')[1].startswith(b'HTTP/1.1 403 ')
+    assert ask(b'GET http://169.254.169.254/ HTTP/1.1\r\n\r\n')[1].startswith(b'HTTP/1.1 403 ')
+    s, a = front.proxied('streams')
+    began = rig.net.cpu_s()
+    for byte in b'CONNECT good.example:8080 HTTP/1.1\r\nHost: good.example:8080\r\n\r\n':
+        s.sendall(bytes([byte]))  # in pieces, and slowly: what is not whole keeps nobody busy
+        time.sleep(0.005)
+    assert s.recv(1000) == b'HTTP/1.1 200 Connection established\r\n\r\n'
+    assert rig.net.cpu_s() - began < 0.25, rig.net.cpu_s() - began
+    s.sendall(b'count\n' + b'z' * 2000000)
+    s.shutdown(socket.SHUT_WR)
+    assert read_all(s) == b'2000000'
+    s.close()
+    wait_for(lambda: any(e.up > 2000000 and e.name == 'good.example' for e in front.log('streams')), 'the end in the log')
+    # Over the rate they wait; the policy and the end of the sandbox end them.
+    held = [front.proxied('streams')[0] for _ in range(20)]
+    for h in held:
+        h.sendall(b'CONNECT good.example:80 HTTP/1.1\r\n\r\n')
+    for h in held:
+        assert h.recv(1000).startswith(b'HTTP/1.1 200 ')
+    assert front.policy('streams', 'template public\nown list\nallow other.example\n').code == 0
+    for h in held[:10]:
+        assert h.recv(1000) == b''
+    more, _ = front.proxied('streams')
+    assert front.drop('streams').code == 0
+    assert b'network was removed' in read_all(more)
+    for h in [*held, more]:
+        h.close()
+    # Not a stream, no such sandbox, and sockets that are half there.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp:
+        assert front.add('streams', [], LIST).code == 0
+        assert front.ask(wire.PROXY, b'streams', [tcp.fileno()]).code == 1
+        assert front.ask(wire.PROXY, b'nobody', [tcp.fileno()]).code == 2
+        assert front.add('half', [tcp.fileno()] * 3, LIST).code == 1
+    front.drop('streams')
+
+
 def test_addresses(rig):
     b = rig.box(PUBLIC_POLICY)
     assert b.inside(talk, PUBLIC, 80, b'who') == '::ffff:' + PUBLIC

@@ -7,7 +7,7 @@ import socket
 import struct
 
 MAGIC = 0x6361796e
-HELLO, ADD, POLICY, DROP, LIST, STATS, LOG_READ, SECRETS = range(1, 9)
+HELLO, ADD, POLICY, DROP, LIST, STATS, LOG_READ, SECRETS, PROXY = range(1, 10)
 LOG = 100
 REQUEST, ANSWER = 144, 1200
 KINDS = {0: None, 1: 'dns', 2: 'tcp', 3: 'tls', 4: 'udp', 5: 'quota'}
@@ -114,6 +114,13 @@ class Front:
             ours.sendall(words.encode())
             ours.close()
             return self.ask(SECRETS, ident.encode(), [theirs.fileno()])
+
+    def proxied(self, ident):
+        """A stream to the proxy of a sandbox without sockets, and the answer."""
+        ours, theirs = socket.socketpair()
+        ours.settimeout(60)
+        with theirs:
+            return ours, self.ask(PROXY, ident.encode(), [theirs.fileno()])
 
     def stats(self, ident):
         a = self.ask(STATS, ident.encode())

@@ -72,6 +72,23 @@ static void defaults(void **state)
         check(&in, "HOME", "/tmp");
 }
 
+static void names_a_proxy(void **state)
+{
+        const struct cay_field_pair pair = { .name = "all_proxy", .value = "mine" };
+        const struct cay_field_map own = { .pairs = (void *)(uintptr_t)&pair, .count = 1 };
+        struct cay_user user = { .uid = CAY_USER_DEFAULT, .gid = CAY_USER_DEFAULT, .name = "sandbox" };
+        struct cay_command_env in = { .user = &user, .proxy = "127.0.0.1:1", .layers = { &own, NULL } };
+
+        check(&in, "http_proxy", "http://127.0.0.1:1");
+        check(&in, "HTTPS_PROXY", "http://127.0.0.1:1");
+        check(&in, "ALL_PROXY", "socks5h://127.0.0.1:1");
+        check(&in, "all_proxy", "mine");
+        check(&in, "no_proxy", "localhost,127.0.0.1,::1");
+        in.proxy = NULL;
+        check(&in, "http_proxy", NULL);
+        check(&in, "no_proxy", NULL);
+}
+
 static void layers(void **state)
 {
         struct cay_user user = { .uid = CAY_USER_DEFAULT, .name = "sandbox" };
@@ -113,8 +130,8 @@ static void names(void **state)
 
 int main(void)
 {
-        const struct CMUnitTest tests[] = { cmocka_unit_test(defaults), cmocka_unit_test(layers),
-                                            cmocka_unit_test(names) };
+        const struct CMUnitTest tests[] = { cmocka_unit_test(defaults), cmocka_unit_test(names_a_proxy),
+                                            cmocka_unit_test(layers), cmocka_unit_test(names) };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,10 +42,11 @@ static void each_row_passes_as_it_is_and_in_its_state_alone(void **state)
                 uint32_t type;
                 unsigned fds, state;
         } rows[] = {
-                { NET_hello, 0, HELPER_FRESH },      { NET_box_add, NET_FD_DIALS + 1, HELPER_READY },
+                { NET_hello, 0, HELPER_FRESH },      { NET_box_add, 1, HELPER_READY },
                 { NET_box_policy, 1, HELPER_READY }, { NET_box_secrets, 1, HELPER_READY },
                 { NET_box_drop, 0, HELPER_READY },   { NET_box_list, 0, HELPER_READY },
                 { NET_box_stats, 0, HELPER_READY },  { NET_log_read, 0, HELPER_READY },
+                { NET_box_proxy, 1, HELPER_READY },
         };
 
         assert_int_equal(sizeof(rows) / sizeof(rows[0]), NET_TYPE_COUNT - 1);
@@ -55,7 +56,9 @@ static void each_row_passes_as_it_is_and_in_its_state_alone(void **state)
                 assert_int_equal(checked(&r, rows[i].fds, rows[i].state), 0);
                 assert_int_equal(checked(&r, rows[i].fds, rows[i].state ^ 3), -EPROTO);
                 assert_int_equal(checked(&r,
-                                         rows[i].fds + 1 + (rows[i].type == NET_box_add ? NET_DIALS_MAX : 0),
+                                         rows[i].fds + 1 +
+                                                 (rows[i].type == NET_box_add ? NET_FD_DIALS + NET_DIALS_MAX
+                                                                              : 0),
                                          rows[i].state),
                                  -EPROTO);
                 if (rows[i].fds > 0)
