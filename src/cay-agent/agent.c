@@ -10,6 +10,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "cay-agent/confine.h"
 #include "domain/auth/digest.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/str.h"
@@ -82,6 +83,7 @@ static void on_end(struct agent_dial *d, const char *why)
         struct agent *a = cay_container_of(d, struct agent, dial);
 
         a->serial++;
+        agent_serve_away(a);
         agent_channels_done(&a->channels);
         a->channels.held = false;
         pause_and_dial(a, a->why[0] ? a->why : why);
@@ -365,11 +367,16 @@ static void on_signal(struct cay_signal *s, int signo, int pid)
         leave(a, 0);
 }
 
+static void on_key_stop(struct agent_prompt *p)
+{
+        on_signal(&cay_container_of(p, struct agent, prompt)->signals, SIGINT, 0);
+}
+
 static int open_all(struct agent *a, struct cay_error *err)
 {
         static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
-        if (agent_state_open(&a->state, a->options.state, a->options.text, err) < 0 || read_code(a, err) < 0)
+        if (agent_state_open(&a->state, &a->options, &a->rules, err) < 0 || read_code(a, err) < 0)
                 return -1;
         a->loop = cay_loop_new();
         if (!a->loop)
@@ -385,9 +392,10 @@ static int open_all(struct agent *a, struct cay_error *err)
                 return cay_fail(err, CAY_INTERNAL, "watch signals");
         if (agent_dial_init(&a->dial, a->loop, &a->options.url, a->options.ca, err) < 0)
                 return -1;
+        agent_prompt_open(&a->prompt, a->loop, STDIN_FILENO, on_key_stop);
         if (sys_give_up_root(NOBODY) < 0) /* the warden keeps it; from here on strangers' bytes are read */
                 return cay_fail(err, CAY_INTERNAL, "give up privileges");
-        return 0;
+        return agent_confine(err);
 }
 
 static void close_all(struct agent *a)
@@ -399,10 +407,12 @@ static void close_all(struct agent *a)
                 agent_channels_done(&a->channels);
                 agent_dial_done(&a->dial);
         }
+        agent_prompt_close(&a->prompt);
         agent_serve_close(a);
         cay_signal_close(&a->signals);
         cay_loop_free(a->loop);
         agent_state_close(&a->state);
+        agent_rules_done(&a->rules);
         explicit_bzero(a->code, sizeof(a->code));
 }
 
@@ -419,6 +429,7 @@ int agent_main(int argc, char **argv)
                 return 2;
         }
         a.state.pin = -1;
+        agent_rules_init(&a.rules);
         r = open_all(&a, &err);
         if (r == 0) {
                 dial(&a);

@@ -5,17 +5,23 @@
  * Theory of operation. The agent dials the daemon, so nothing listens here. Both prove their keys (docs/agent-link.md), then the agent
  * serves requests about boxes with the native engine, whose warden it started before it gave up root. Box links are relayed as channels.
  * A lost connection is dialled again, with growing and random pauses; the boxes live on meanwhile, and box links continue by themselves.
- * The daemon can ask for boxes and nothing else: no command runs outside of one, and no folder of this machine is mapped. When the agent
- * ends, its boxes end.
+ * The daemon can ask for boxes and nothing else. Whether there are any, with which folders, and whether they isolate is said by the rules
+ * of this machine's user (rules.h), some of which ask in the terminal first (prompt.h). When the agent ends, its boxes end.
  */
 #pragma once
 
 #include "cay-agent/dial.h"
 #include "cay-agent/options.h"
+#include "cay-agent/prompt.h"
+#include "cay-agent/rules.h"
 #include "cay-agent/state.h"
 #include "domain/model/port_engine.h"
 #include "foundation/loop/signal.h"
 #include "links/agent/agent_channels.h"
+
+struct agent_helper { /* cay-process; zeroed: not started */
+        int pid, keeper;
+};
 
 enum agent_step { /* what it waits for */
                   AGENT_STEP_PAUSE,
@@ -31,7 +37,11 @@ struct agent {
         char code[CAY_PROOF_CODE]; /* "": none */
         struct cay_loop *loop;
         struct cay_signal signals;
-        struct cay_engine *engine;
+        struct agent_rules rules;
+        struct agent_prompt prompt;
+        struct cay_engine
+                *engine; /* of isolated boxes; or of the user's own processes, if the rules say so */
+        struct agent_helper helper; /* that makes the latter */
         struct agent_dial dial;
         struct cay_timer timer; /* the next try, or the end of patience */
         struct cay_deferred over;
@@ -50,11 +60,15 @@ struct agent {
         bool is_over;
 };
 
+int agent_helper_start(struct agent_helper *h, const char *programs, int *ret_link, struct cay_error *err);
+void agent_helper_stop(struct agent_helper *h); /* waits for its end */
+
 int agent_main(int argc, char **argv);
 
 /* agent_serve.c: requests of the daemon. */
 int agent_serve_begin(struct agent *a);                              /* lists boxes */
 int agent_serve_ask(struct agent *a, const struct agent_message *m); /* 0 or -EPROTO */
+void agent_serve_away(struct agent *a); /* questions of the lost connection are not asked any more */
 int agent_serve_open(struct agent *a, struct cay_error *err); /* the engine: while there are privileges */
 void agent_serve_close(struct agent *a);                      /* ends the boxes */
 

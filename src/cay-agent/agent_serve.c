@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a daemon asks of this machine: boxes of the native engine, and nothing else. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cay-agent/agent.h"
 #include "engines/native/native.h"
+#include "engines/process/process_link.h"
 #include "foundation/base/str.h"
 
 #define WORKS_MAX 1024u
 
 struct work { /* a request under way */
         struct cay_job job;
+        struct agent_question question; /* of a box that needs a yes */
+        struct work *next;              /* while it is asked */
+        char text[AGENT_RULE_TEXT], folder[AGENT_FOLDER_MAX + 1];
+        enum cay_workspace_mode mode;
         uint8_t secret[AGENT_SECRET]; /* of a new box */
         struct agent *agent;
         struct cay_spec spec;
@@ -23,6 +29,7 @@ struct work { /* a request under way */
 };
 
 static unsigned works; /* of this process */
+static struct work *asked;
 
 static const struct {
         unsigned core;
@@ -70,6 +77,9 @@ static void say_answer(struct agent *a, uint32_t number, const struct cay_error 
                 m.answer.pids = box->stats.pids;
                 m.answer.pids_refused = box->stats.pids_refused;
                 m.answer.cpu_us = box->stats.cpu_us;
+                m.answer.is_open = box->is_open;
+                if (box->workspace)
+                        cay_str_copy(m.answer.workspace, sizeof(m.answer.workspace), box->workspace);
         }
         agent_say(a, &m);
 }
@@ -88,21 +98,27 @@ static void join(struct work *w)
                 close(fd);
 }
 
-static void on_done(struct cay_job *job)
+static void finish(struct work *w, const struct cay_error *err)
 {
-        struct work *w = cay_container_of(job, struct work, job);
         struct agent *a = w->agent;
 
-        if (job->err.code == CAY_OK)
+        if (err->code == CAY_OK)
                 join(w);
         if (w->serial == a->serial) {
-                if (job->err.code != CAY_OK && w->channel != 0)
+                if (err->code != CAY_OK && w->channel != 0)
                         agent_channels_end(&a->channels, w->channel);
-                say_answer(a, w->number, &job->err, &w->box);
+                say_answer(a, w->number, err, &w->box);
         }
+        if (w->spec.workspace_fd >= 0)
+                close(w->spec.workspace_fd);
         works--;
         explicit_bzero(w, sizeof(*w));
         free(w);
+}
+
+static void on_done(struct cay_job *job)
+{
+        finish(cay_container_of(job, struct work, job), &job->err);
 }
 
 static void on_gone(void *ctx, const char *id)
@@ -137,6 +153,102 @@ static void fill_spec(struct cay_spec *s, const struct agent_ask *ask)
         cay_str_copy(s->id, sizeof(s->id), ask->id);
 }
 
+/* Consent: nothing of the box is made before the rules, and where they ask the user, have said yes. */
+
+static struct agent_wish wish_of(const struct work *w)
+{
+        return (struct agent_wish){ .folder = w->folder, .mode = w->mode };
+}
+
+static void make_allowed(struct work *w)
+{
+        const struct agent_wish wish = wish_of(w);
+        struct agent *a = w->agent;
+        struct cay_error err = { 0 };
+
+        if (agent_rules_open(&a->rules, &wish, &w->spec.workspace_fd, &err) < 0) {
+                finish(w, &err);
+                return;
+        }
+        w->spec.workspace_rw = w->folder[0] && w->mode == CAY_WORKSPACE_RW;
+        w->spec.workspace_cow = w->folder[0] && w->mode == CAY_WORKSPACE_COW;
+        a->engine->ops->create(a->engine, &w->spec, &w->box, &w->job);
+}
+
+static void forget_question(struct work *w)
+{
+        for (struct work **at = &asked; *at; at = &(*at)->next)
+                if (*at == w) {
+                        *at = w->next;
+                        return;
+                }
+}
+
+static void on_reply(struct agent_question *q, enum agent_reply reply, const char *why_not)
+{
+        struct work *w = cay_container_of(q, struct work, question);
+        const struct agent_wish wish = wish_of(w);
+        struct cay_error err = { 0 };
+
+        forget_question(w);
+        if (reply == AGENT_NO) {
+                cay_fail(&err, CAY_DENIED, "%s: %s", w->folder[0] ? "workspace.path" : "machine", why_not);
+                finish(w, &err);
+                return;
+        }
+        if (reply == AGENT_ALWAYS && agent_rules_remember(&w->agent->rules, &wish, &err) < 0)
+                fprintf(stderr, "cay agent: the answer counts once: %s\n", err.msg);
+        make_allowed(w);
+}
+
+static void make(struct work *w, const struct agent_ask *ask)
+{
+        static const enum cay_workspace_mode modes[AGENT_MODE_COUNT] = {
+                [AGENT_MODE_RO] = CAY_WORKSPACE_RO,
+                [AGENT_MODE_RW] = CAY_WORKSPACE_RW,
+                [AGENT_MODE_COW] = CAY_WORKSPACE_COW,
+        };
+        struct agent *a = w->agent;
+        struct agent_wish wish;
+        struct cay_error err = { 0 };
+
+        fill_spec(&w->spec, ask);
+        memcpy(w->secret, ask->plan.secret, sizeof(w->secret));
+        w->spec.secret = w->secret;
+        w->mode = modes[ask->plan.mode];
+        cay_str_copy(w->folder, sizeof(w->folder), ask->plan.folder);
+        wish = wish_of(w);
+        switch (agent_rules_judge(&a->rules, &wish, w->text, &err)) {
+        case AGENT_ALLOW:
+                make_allowed(w);
+                return;
+        case AGENT_PROMPT:
+                w->question = (struct agent_question){ .text = w->text, .on_reply = on_reply };
+                w->next = asked;
+                asked = w;
+                agent_prompt_ask(&a->prompt, &w->question);
+                return;
+        case AGENT_DENY:
+                finish(w, &err);
+                return;
+        }
+}
+
+/* Their requests died with the connection. */
+void agent_serve_away(struct agent *a)
+{
+        struct cay_error err = { 0 };
+
+        cay_fail(&err, CAY_UNAVAILABLE, "the connection was lost");
+        while (asked) {
+                struct work *w = asked;
+
+                asked = w->next;
+                agent_prompt_withdraw(&a->prompt, &w->question);
+                finish(w, &err);
+        }
+}
+
 static void start(struct work *w, const struct agent_ask *ask)
 {
         const struct cay_engine_ops *ops = w->agent->engine->ops;
@@ -144,10 +256,7 @@ static void start(struct work *w, const struct agent_ask *ask)
 
         switch (w->what) {
         case AGENT_ASK_make:
-                fill_spec(&w->spec, ask);
-                memcpy(w->secret, ask->plan.secret, sizeof(w->secret));
-                w->spec.secret = w->secret;
-                ops->create(e, &w->spec, &w->box, &w->job);
+                make(w, ask);
                 break;
         case AGENT_ASK_link:
                 ops->relink(e, &w->box, &w->job);
@@ -190,7 +299,7 @@ int agent_serve_ask(struct agent *a, const struct agent_message *m)
         w->number = m->number;
         w->channel = ask->channel;
         w->what = (enum agent_what)ask->what;
-        w->box.link_fd = w->box.network_fd = -1;
+        w->box.link_fd = w->box.network_fd = w->spec.workspace_fd = -1;
         cay_str_copy(w->box.id, sizeof(w->box.id), ask->id);
         cay_job_init(&w->job, on_done);
         start(w, ask);
@@ -220,14 +329,32 @@ int agent_serve_begin(struct agent *a)
         struct listing l = { .agent = a };
 
         a->engine->ops->list(a->engine, say_box, &l);
-        m.can_hold = to_wire(a->engine->ops->can_hold(a->engine));
+        m.ready.can_hold = to_wire(a->engine->ops->can_hold(a->engine));
+        m.ready.is_open = a->rules.as_user;
         return l.failed < 0 ? l.failed : agent_say(a, &m);
+}
+
+static int open_user_engine(struct agent *a, const struct cay_engine_env *env, struct cay_error *err)
+{
+        int link;
+
+        if (agent_helper_start(&a->helper, a->options.programs, &link, err) < 0)
+                return -1;
+        return cay_engine_process_open_link_take(env, link, &a->engine, err) < 0
+                       ? cay_wrap(err, "start cay-process")
+                       : 0;
 }
 
 int agent_serve_open(struct agent *a, struct cay_error *err)
 {
         const struct cay_engine_env env = { .loop = a->loop, .program_dir = a->options.programs };
 
+        if (a->rules.as_user) {
+                if (open_user_engine(a, &env, err) < 0)
+                        return -1;
+                a->engine->ops->on_gone(a->engine, on_gone, a);
+                return 0;
+        }
         if (cay_engine_native_ops.open(&env, &a->engine, err) < 0)
                 return cay_wrap(err, "start the warden");
         a->engine->ops->can_hold(a->engine); /* waits for the warden's hello */
@@ -245,4 +372,5 @@ void agent_serve_close(struct agent *a)
         if (a->engine->ops->close(a->engine) < 0 && a->status == 0)
                 a->status = 1;
         a->engine = NULL;
+        agent_helper_stop(&a->helper);
 }

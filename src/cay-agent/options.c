@@ -48,11 +48,11 @@ static int find_programs(struct agent_options *ret, struct cay_error *err)
 
 int agent_options_read(int argc, char **argv, struct agent_options *ret, struct cay_error *err)
 {
-        static const struct option words[] = { { "connect", required_argument, NULL, 'c' },
-                                               { "name", required_argument, NULL, 'n' },
-                                               { "state", required_argument, NULL, 's' },
-                                               { "ca", required_argument, NULL, 'a' },
-                                               { 0 } };
+        static const struct option words[] = {
+                { "connect", required_argument, NULL, 'c' }, { "name", required_argument, NULL, 'n' },
+                { "state", required_argument, NULL, 's' },   { "ca", required_argument, NULL, 'a' },
+                { "rules", required_argument, NULL, 'r' },   { 0 }
+        };
         const char *connect = NULL;
         int c;
 
@@ -65,6 +65,8 @@ int agent_options_read(int argc, char **argv, struct agent_options *ret, struct 
                         ret->state = optarg;
                 else if (c == 'a')
                         ret->ca = optarg;
+                else if (c == 'r')
+                        ret->rules = optarg;
                 else if (c != 'n')
                         return cay_fail(err, CAY_INVALID,
                                         "'%.60s' is unknown; `cay help agent` lists the options",

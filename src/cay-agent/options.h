@@ -10,6 +10,7 @@ struct agent_options {
         struct cay_url url; /* http: ws, https: wss; base: its path */
         char name[CAY_NAME_MAX + 1];
         const char *state, *ca; /* NULL: the usual folder; the system's certificates */
+        const char *rules;      /* NULL: `rules` in that folder, if it is there */
         char programs[3968];    /* the folder of cay-warden and cay-init: this program's own */
 };
 

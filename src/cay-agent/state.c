@@ -14,6 +14,7 @@
 #include "foundation/base/cleanup.h"
 
 #define PATH_SIZE 4096
+#define OWN_NAME 40
 #define PIN_SIZE (CAY_BASE64URL_LEN(CAY_PROOF_KEY) + 2)
 
 static int usual_folder(char ret[PATH_SIZE], struct cay_error *err)
@@ -65,18 +66,27 @@ static int load_key(struct agent_state *s, int dir, struct cay_error *err)
 }
 
 /* A file of its own for each address, named by its digest. */
-static int open_pin(struct agent_state *s, int dir, const char *address, struct cay_error *err)
+static int open_own(int dir, const char *what, const char *address, char name[OWN_NAME],
+                    struct cay_error *err)
 {
         uint8_t digest[CAY_DIGEST_SIZE] = { 0 };
-        char name[40], text[PIN_SIZE];
-        ssize_t n;
+        int fd;
 
         cay_digest_sha256(address, strlen(address), digest);
-        snprintf(name, sizeof(name), "daemon-%02x%02x%02x%02x%02x%02x%02x%02x", digest[0], digest[1],
-                 digest[2], digest[3], digest[4], digest[5], digest[6], digest[7]);
-        s->pin = openat(dir, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        snprintf(name, OWN_NAME, "%s-%02x%02x%02x%02x%02x%02x%02x%02x", what, digest[0], digest[1], digest[2],
+                 digest[3], digest[4], digest[5], digest[6], digest[7]);
+        fd = openat(dir, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        return fd >= 0 ? fd : cay_fail_sys(err, CAY_DENIED, -errno, "open %s in the agent's folder", name);
+}
+
+static int open_pin(struct agent_state *s, int dir, const char *address, struct cay_error *err)
+{
+        char name[OWN_NAME], text[PIN_SIZE];
+        ssize_t n;
+
+        s->pin = open_own(dir, "daemon", address, name, err);
         if (s->pin < 0)
-                return cay_fail_sys(err, CAY_DENIED, -errno, "open %s in the agent's folder", name);
+                return -1;
         n = pread(s->pin, text, sizeof(text), 0);
         if (n == 0)
                 return 0;
@@ -88,8 +98,19 @@ static int open_pin(struct agent_state *s, int dir, const char *address, struct 
         return 0;
 }
 
-int agent_state_open(struct agent_state *s, const char *folder, const char *address, struct cay_error *err)
+static int load_rules(struct agent_rules *rules, int dir, const struct agent_options *o,
+                      struct cay_error *err)
 {
+        char name[OWN_NAME];
+        int store = open_own(dir, "answers", o->text, name, err);
+
+        return store < 0 ? -1 : agent_rules_load(rules, dir, o->rules, store, err);
+}
+
+int agent_state_open(struct agent_state *s, const struct agent_options *o, struct agent_rules *rules,
+                     struct cay_error *err)
+{
+        const char *folder = o->state;
         cay_auto_close int dir = -1;
         char path[PATH_SIZE];
 
@@ -104,7 +125,9 @@ int agent_state_open(struct agent_state *s, const char *folder, const char *addr
         dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (dir < 0)
                 return cay_fail_sys(err, CAY_DENIED, -errno, "open the folder %.150s", path);
-        return load_key(s, dir, err) < 0 ? -1 : open_pin(s, dir, address, err);
+        return load_key(s, dir, err) < 0 || open_pin(s, dir, o->text, err) < 0
+                       ? -1
+                       : load_rules(rules, dir, o, err);
 }
 
 int agent_state_pin(struct agent_state *s, const uint8_t daemon[CAY_PROOF_KEY], struct cay_error *err)

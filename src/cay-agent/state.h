@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "cay-agent/options.h"
+#include "cay-agent/rules.h"
 #include "domain/auth/proof.h"
 #include "foundation/base/error.h"
 
@@ -15,8 +17,9 @@ struct agent_state {
         int pin;                       /* the daemon's file; -1: not open */
 };
 
-/* folder NULL: the usual one of this user. */
-int agent_state_open(struct agent_state *s, const char *folder, const char *address, struct cay_error *err);
+/* The options name the folder, or NULL: the usual one of this user. The rules and what was answered for this daemon are loaded with it. */
+int agent_state_open(struct agent_state *s, const struct agent_options *o, struct agent_rules *rules,
+                     struct cay_error *err);
 int agent_state_pin(struct agent_state *s, const uint8_t daemon[CAY_PROOF_KEY],
                     struct cay_error *err); /* stored when it returns */
 void agent_state_close(struct agent_state *s);

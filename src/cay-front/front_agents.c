@@ -483,7 +483,8 @@ bool cay_front_agents_facts(void *ctx, const char *owner, const char *name, stru
         *ret = (struct cay_machine_facts){ .since_wall_ms = wall - (now - f.since_ms),
                                            .heard_wall_ms = wall - (now - f.heard_ms),
                                            .latency_us = f.latency_us,
-                                           .boxes = f.boxes };
+                                           .boxes = f.boxes,
+                                           .is_open = f.is_open };
         return true;
 }
 

@@ -10,7 +10,7 @@
 #include "cay/cli/programs.h"
 
 struct agent_args {
-        const char *connect, *name, *state, *ca;
+        const char *connect, *name, *state, *ca, *rules;
 };
 
 static const struct cay_flag table[] = {
@@ -20,6 +20,8 @@ static const struct cay_flag table[] = {
           offsetof(struct agent_args, name) },
         { "ca", "FILE", "certificates to trust instead of the system's", cay_flag_set_text,
           offsetof(struct agent_args, ca) },
+        { "rules", "FILE", "what the daemon may use here (the file `rules` in the folder of --state)",
+          cay_flag_set_text, offsetof(struct agent_args, rules) },
         { "state", "DIR", "the folder of its key (~/.local/state/cay/agent)", cay_flag_set_text,
           offsetof(struct agent_args, state) },
         {},
@@ -34,7 +36,10 @@ static void print_help(void)
                "add` from\n"
                "standard input; after that both sides know each other by their keys. Sandboxes are isolated "
                "as those of\n"
-               "`cay run` are. Ctrl-C ends the agent and all its sandboxes.\n\n");
+               "`cay run` are. The file of rules says which folders they may use, and what needs a yes in "
+               "this "
+               "terminal. The\n"
+               "key q, or Ctrl-C, ends the agent and all its sandboxes.\n\n");
         cay_flags_print(table, stdout);
         printf("\nExit status: 0 stopped by a signal, 1 refused by the daemon or failed, 2 wrong usage.\n");
 }
@@ -44,9 +49,11 @@ static int become_agent(const struct agent_args *a, struct cay_error *err)
 {
         const struct {
                 const char *flag, *value;
-        } given[] = {
-                { "--connect", a->connect }, { "--name", a->name }, { "--ca", a->ca }, { "--state", a->state }
-        };
+        } given[] = { { "--connect", a->connect },
+                      { "--name", a->name },
+                      { "--ca", a->ca },
+                      { "--state", a->state },
+                      { "--rules", a->rules } };
         const char *words[2 * CAY_COUNT(given) + 2] = { "cay-agent" };
         char dir[PATH_MAX], path[PATH_MAX + 16];
         unsigned n = 1;

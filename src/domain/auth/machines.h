@@ -37,6 +37,7 @@ struct cay_machine {
 struct cay_machine_facts { /* of one that is connected */
         uint64_t since_wall_ms, heard_wall_ms, latency_us;
         unsigned boxes;
+        bool is_open; /* commands run without isolation */
 };
 
 struct cay_machines;

@@ -31,7 +31,7 @@ int cay_spec_check(const struct cay_spec *spec, struct cay_error *err)
                 return cay_fail(err, CAY_INVALID, "workspace: the path below its root has 1 to %u bytes",
                                 CAY_SPEC_BELOW_MAX);
         if ((spec->workspace_rw || spec->workspace_cow) && spec->workspace_fd < 0 &&
-            spec->workspace_root == 0)
+            spec->workspace_root == 0 && !spec->workspace_there)
                 return cay_fail(err, CAY_INVALID, "a writable workspace needs a folder");
         if (spec->workspace_rw && spec->workspace_cow)
                 return cay_fail(err, CAY_INVALID, "a workspace is either writable or copy-on-write");
@@ -59,7 +59,8 @@ int cay_spec_check_caps(const struct cay_spec *spec, const char *engine, unsigne
                                 (spec->bridge ? CAY_ENGINE_CAN_NETWORK_BRIDGE : 0) |
                                 (spec->egress != CAY_EGRESS_NONE ? cay_engine_policy_cap(caps) : 0) |
                                 (spec->port_count > 0 ? CAY_ENGINE_CAN_PORTS : 0) |
-                                (spec->volume_count > 0 ? CAY_ENGINE_CAN_VOLUMES : 0);
+                                (spec->volume_count > 0 ? CAY_ENGINE_CAN_VOLUMES : 0) |
+                                (spec->workspace_there ? CAY_ENGINE_CAN_OWN_FOLDERS : 0);
 
         return cay_engine_caps_check(engine, caps, wanted, err);
 }

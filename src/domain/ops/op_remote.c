@@ -72,11 +72,12 @@ static void put_machine(struct cay_json *j, const struct cay_op_call *c, const s
         cay_op_key_time(j, "seen_at", is_here ? f.heard_wall_ms : m->seen_wall_ms);
         cay_op_key_u64(j, "latency_us", f.latency_us);
         cay_op_key_u64(j, "sandboxes", f.boxes);
+        cay_op_key_text(j, "commands", !is_here ? "" : f.is_open ? "user" : "isolated");
 }
 
 RESULT(result_machine, "Machine", TEXT("name"), TEXT("state"), TEXT("about"), TEXT("fingerprint"),
        TIME("created_at"), TIME("paired_at"), TIME("connected_at"), TIME("seen_at"), NUMBER("latency_us"),
-       NUMBER("sandboxes"));
+       NUMBER("sandboxes"), TEXT("commands"));
 RESULT(result_added, "MachineAdded", TEXT("name"), TEXT("state"), TEXT("code"), TIME("code_expires_at"),
        TEXT("daemon_fingerprint"), TEXT("command"));
 RESULT(result_machines, NULL, LIST("machines", result_machine));
@@ -237,12 +238,13 @@ const struct cay_op cay_op_remote_list = {
         .doc = "Lists the caller's machines for sandboxes: waiting for their agent, ready, or away",
         .scope = CAY_SCOPE_READ,
         .result = &result_machines,
-        .verb = CAY_OP_VERB("remote", "",
-                            "Lists your machines for sandboxes. `cay remote add NAME` adds one, `cay remote "
-                            "get NAME` shows it,\n"
-                            "`cay remote rm NAME` removes it.",
-                            "machines: NAME=name STATE=state SANDBOXES=sandboxes SEEN=seen_at "
-                            "FINGERPRINT=fingerprint ABOUT=about"),
+        .verb = CAY_OP_VERB(
+                "remote", "",
+                "Lists your machines for sandboxes. `cay remote add NAME` adds one, `cay remote "
+                "get NAME` shows it,\n"
+                "`cay remote rm NAME` removes it.",
+                "machines: NAME=name STATE=state COMMANDS=commands SANDBOXES=sandboxes SEEN=seen_at "
+                "FINGERPRINT=fingerprint ABOUT=about"),
         .run = run_list,
 };
 

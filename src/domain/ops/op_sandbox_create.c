@@ -339,9 +339,10 @@ static int fill_init(const struct cay_op_call *c, const struct cay_template *t,
         return *ret_none ? cay_engine_caps_check(engine->name, engine->caps, CAY_ENGINE_CAN_NO_INIT, err) : 0;
 }
 
-/* The descriptor that came with the request, or a folder below workspace_roots. */
+/* The descriptor that came with the request, a folder below workspace_roots, or a path that means something elsewhere. */
 static int find_workspace(struct cay_op_call *c, const struct cay_create_args *a,
-                          struct cay_sandbox_new *what, struct cay_error *err)
+                          const struct cay_engine_view *engine, struct cay_sandbox_new *what,
+                          struct cay_error *err)
 {
         struct stat st;
 
@@ -356,6 +357,8 @@ static int find_workspace(struct cay_op_call *c, const struct cay_create_args *a
                         return cay_fail(err, CAY_INVALID,
                                         "workspace.path: required, unless the folder's descriptor comes with "
                                         "the request");
+                if (engine->caps & CAY_ENGINE_CAN_OWN_FOLDERS)
+                        return 0;
                 return c->world->find_workspace(c->world, a->workspace.path, &what->folder.root,
                                                 &what->folder.below, err);
         }
@@ -499,7 +502,8 @@ static void make(struct create *s, const struct cay_template *t)
             cay_op_snapshot_env(c, &s->snapshot, &a->env, own, &own_env, &err) < 0 ||
             cay_op_template_env(t, &own_env, env, &what.env, &err) < 0 ||
             cay_op_use_secrets(c, &a->secrets, what.policy, env, &what.env, &secrets, &err) < 0 ||
-            fill_skip(&a->may_skip, &what.may_skip, &err) < 0 || find_workspace(c, a, &what, &err) < 0) {
+            fill_skip(&a->may_skip, &what.may_skip, &err) < 0 ||
+            find_workspace(c, a, &engine, &what, &err) < 0) {
                 fail(s, &err, NULL); /* the text begins with the field */
                 return;
         }

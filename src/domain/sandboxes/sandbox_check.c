@@ -165,8 +165,6 @@ int cay_sandbox_check_new(struct cay_service *s, const struct cay_sandbox_new *w
         if ((unsigned)w->network >= CAY_NETWORK_COUNT)
                 return cay_fail(err, CAY_UNSUPPORTED,
                                 "network: there are 'none', 'list', 'bridge', 'learn' and 'private'");
-        if (w->has_workspace && w->folder.fd < 0 && w->folder.root == 0)
-                return cay_fail(err, CAY_INVALID, "workspace: the folder is missing");
         if (cay_sandbox_check_pairs("labels", &w->labels, false, err) < 0 ||
             cay_sandbox_check_pairs("metadata", &w->metadata, false, err) < 0 ||
             cay_sandbox_check_pairs("env", &w->env, true, err) < 0 || cay_limits_check(&w->limits, err) < 0 ||

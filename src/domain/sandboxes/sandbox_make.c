@@ -48,6 +48,12 @@ static int hold_folder(struct cay_sandbox *sb, const struct cay_folder *f, struc
         return 0;
 }
 
+/* Its folder is a path of that machine, which alone can open it. */
+static bool has_own_folders(const struct cay_sandbox *sb)
+{
+        return sb->engine->engine->caps & CAY_ENGINE_CAN_OWN_FOLDERS;
+}
+
 static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, struct cay_error *err)
 {
         struct cay_service *s = sb->service;
@@ -90,6 +96,8 @@ static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, str
         sb->brief = w->brief;
         sb->has_workspace = w->has_workspace;
         sb->workspace_mode = w->workspace_mode;
+        if (w->has_workspace && w->folder.fd < 0 && w->folder.root == 0 && !has_own_folders(sb))
+                return cay_fail(err, CAY_INVALID, "workspace: the folder is missing");
         if (w->has_workspace && hold_folder(sb, &w->folder, err) < 0)
                 return -1;
         if (w->snapshot != NULL && w->snapshot[0] != '\0' && cay_sandbox_from(sb, w->snapshot, err) < 0)
@@ -126,7 +134,9 @@ static int make_spec(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_e
         if (cay_sandbox_put_extras(sb, spec, err) < 0)
                 return -1;
         if (sb->has_workspace) {
-                if (sb->workspace_fd < 0 && sb->workspace_root == 0)
+                if (has_own_folders(sb))
+                        spec->workspace_there = sb->workspace_path;
+                else if (sb->workspace_fd < 0 && sb->workspace_root == 0)
                         return cay_fail(err, CAY_CONFLICT,
                                         "sandbox '%s' maps a folder that the daemon lost at its restart; "
                                         "give the folder again",

@@ -139,7 +139,9 @@ static void link_create(struct cay_engine *engine, const struct cay_spec *spec, 
 
         box->link_fd = -1;
         cay_str_copy(box->id, sizeof(box->id), spec->id);
-        if (check(e, spec, &err) < 0 || engine_box_make_secret(box, &err) < 0 ||
+        if (spec->secret)
+                memcpy(box->secret, spec->secret, sizeof(box->secret));
+        if (check(e, spec, &err) < 0 || (!spec->secret && engine_box_make_secret(box, &err) < 0) ||
             engine_box_open_link(box, &theirs, &err) < 0) {
                 engine_linked_finish(e, job, &err);
                 return;

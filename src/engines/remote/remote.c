@@ -112,6 +112,7 @@ bool cay_remote_find(struct cay_engine *engine, const char *owner, const char *m
         if (!s)
                 return false;
         *ret = (struct cay_remote_facts){ .is_ready = s->is_ready,
+                                          .is_open = s->is_open,
                                           .since_ms = s->since_ms,
                                           .heard_ms = s->heard_ms,
                                           .latency_us = s->latency_us,
@@ -145,9 +146,17 @@ static int check(struct cay_engine_remote *e, const struct cay_spec *spec, struc
                 return cay_fail(err, CAY_UNSUPPORTED,
                                 "the remote engine has only the template host: the machine's own /usr");
         if (spec->workspace_fd >= 0 || spec->workspace_root > 0)
-                return cay_fail(err, CAY_UNSUPPORTED,
-                                "the remote engine maps no workspace: the folder is on this machine; copy "
-                                "files in through the API");
+                return cay_fail(
+                        err, CAY_UNSUPPORTED,
+                        "workspace: the folder is on the daemon's machine, and the sandbox would be on "
+                        "another; name a folder of that one by its path");
+        if (spec->workspace_there &&
+            (spec->workspace_there[0] != '/' ||
+             strnlen(spec->workspace_there, AGENT_FOLDER_MAX + 1) > AGENT_FOLDER_MAX))
+                return cay_fail(
+                        err, CAY_INVALID,
+                        "workspace.path: must be an absolute path on that machine, of at most %d bytes",
+                        AGENT_FOLDER_MAX);
         return 0;
 }
 
@@ -165,6 +174,9 @@ static void put_plan(const struct cay_spec *spec, const struct cay_engine_box *b
                                   .pids = l->pids,
                                   .disk_bytes = l->disk_bytes,
                                   .inodes = l->inodes };
+        p->mode = spec->workspace_rw ? AGENT_MODE_RW : spec->workspace_cow ? AGENT_MODE_COW : AGENT_MODE_RO;
+        if (spec->workspace_there)
+                cay_str_copy(p->folder, sizeof(p->folder), spec->workspace_there);
         memcpy(p->secret, box->secret, sizeof(p->secret));
 }
 

@@ -42,6 +42,7 @@ struct cay_remote_env {
 
 struct cay_remote_facts {
         bool is_ready;
+        bool is_open;                /* commands run there without isolation, as its user allows */
         uint64_t since_ms, heard_ms; /* cay_clock_ms: of its session's begin, of its last message */
         uint64_t latency_us;         /* of the last heartbeat; 0: none yet */
         unsigned boxes;

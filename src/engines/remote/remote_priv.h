@@ -7,6 +7,7 @@
 
 struct remote_box { /* one that a machine has */
         struct remote_box *next;
+        char *workspace; /* owned; NULL: the usual place */
         char id[CAY_NAME_MAX + 1];
 };
 
@@ -34,7 +35,7 @@ struct cay_remote_session {
         struct cay_timer beat;
         uint64_t since_ms, heard_ms, pinged_ns;
         uint64_t latency_us;
-        bool is_ready, is_over;
+        bool is_ready, is_over, is_open;
 };
 
 struct cay_engine_remote {

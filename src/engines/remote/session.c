@@ -2,6 +2,7 @@
 /* One connection to an agent: requests, answers, heartbeats. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "engines/remote/remote_priv.h"
@@ -53,19 +54,24 @@ static void on_beat(struct cay_timer *t)
 
 /* Boxes */
 
+static struct remote_box *find_box(const struct cay_remote_session *s, const char *id)
+{
+        for (struct remote_box *b = s->boxes; b; b = b->next)
+                if (strcmp(b->id, id) == 0)
+                        return b;
+        return NULL;
+}
+
 bool remote_session_has(const struct cay_remote_session *s, const char *id)
 {
-        for (const struct remote_box *b = s->boxes; b; b = b->next)
-                if (strcmp(b->id, id) == 0)
-                        return true;
-        return false;
+        return find_box(s, id) != NULL;
 }
 
 static int note_box(struct cay_remote_session *s, const char *id)
 {
         struct remote_box *b;
 
-        if (remote_session_has(s, id))
+        if (find_box(s, id))
                 return 0;
         if (remote_find_box(s->engine, id) || s->box_count >= CAY_REMOTE_BOXES_MAX ||
             !(b = calloc(1, sizeof(*b))))
@@ -77,6 +83,12 @@ static int note_box(struct cay_remote_session *s, const char *id)
         return 0;
 }
 
+static void free_box(struct remote_box *b)
+{
+        free(b->workspace);
+        free(b);
+}
+
 static bool forget_box(struct cay_remote_session *s, const char *id)
 {
         for (struct remote_box **at = &s->boxes; *at; at = &(*at)->next)
@@ -84,7 +96,7 @@ static bool forget_box(struct cay_remote_session *s, const char *id)
                         struct remote_box *b = *at;
 
                         *at = b->next;
-                        free(b);
+                        free_box(b);
                         s->box_count--;
                         return true;
                 }
@@ -145,12 +157,27 @@ void remote_session_ask(struct cay_remote_session *s, struct agent_ask *ask, str
         s->calls = c;
 }
 
+/* The place of the workspace is kept with the box, for whoever has it asked for. */
+static void take_place(struct cay_remote_session *s, struct remote_call *c, const struct agent_answer *a)
+{
+        struct remote_box *b = find_box(s, c->id);
+
+        c->box->is_open = a->is_open;
+        c->box->workspace = NULL;
+        if (!b || !a->workspace[0])
+                return;
+        free(b->workspace);
+        b->workspace = strdup(a->workspace);
+        c->box->workspace = b->workspace;
+}
+
 static void take_answer(struct cay_remote_session *s, struct remote_call *c, const struct agent_answer *a)
 {
         if (c->what == AGENT_ASK_make || c->what == AGENT_ASK_link) {
                 note_box(s, c->id);
                 c->box->skipped = remote_limits_from_wire(a->skipped);
                 c->box->watched = remote_limits_from_wire(a->watched);
+                take_place(s, c, a);
         } else if (c->box) {
                 c->box->stats = (struct cay_engine_stats){ .memory_bytes = a->memory_bytes,
                                                            .memory_peak_bytes = a->memory_peak_bytes,
@@ -195,12 +222,13 @@ static void tell_ready(struct cay_remote_session *s)
         s->engine->only = NULL;
 }
 
-static int hear_ready(struct cay_remote_session *s, uint32_t can_hold)
+static int hear_ready(struct cay_remote_session *s, const struct agent_ready *m)
 {
         if (s->is_ready)
                 return -EPROTO;
         s->is_ready = true;
-        s->can_hold = remote_limits_from_wire(can_hold);
+        s->can_hold = remote_limits_from_wire(m->can_hold);
+        s->is_open = m->is_open;
         tell_ready(s);
         return 0;
 }
@@ -231,7 +259,7 @@ int cay_remote_session_hear(struct cay_remote_session *s, const void *bytes, siz
         case AGENT_box:
                 return s->is_ready ? -EPROTO : (note_box(s, m.id), 0);
         case AGENT_ready:
-                return hear_ready(s, m.can_hold);
+                return hear_ready(s, &m.ready);
         case AGENT_gone:
                 hear_gone(s, m.id);
                 return 0;
@@ -317,7 +345,7 @@ void cay_remote_session_end(struct cay_remote_session *s)
                 struct remote_box *b = s->boxes;
 
                 s->boxes = b->next;
-                free(b);
+                free_box(b);
         }
         free(s);
 }

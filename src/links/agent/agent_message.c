@@ -148,6 +148,8 @@ static void plan(struct io *io, struct agent_plan *m)
         io_u64(io, &m->pids);
         io_u64(io, &m->disk_bytes);
         io_u64(io, &m->inodes);
+        io_u8(io, &m->mode, AGENT_MODE_COUNT - 1);
+        io_text(io, m->folder, AGENT_FOLDER_MAX);
 }
 
 static void ask(struct io *io, struct agent_ask *m)
@@ -179,6 +181,8 @@ static void answer(struct io *io, struct agent_answer *m)
         io_u64(io, &m->pids);
         io_u64(io, &m->pids_refused);
         io_u64(io, &m->cpu_us);
+        io_u8(io, &m->is_open, 1);
+        io_text(io, m->workspace, AGENT_WORKSPACE_MAX);
 }
 
 /* The bytes of DATA are all that is left. */
@@ -215,7 +219,8 @@ static void fields(struct io *io, struct agent_message *m)
                 io_name(io, m->id, false);
                 break;
         case AGENT_ready:
-                io_u32(io, &m->can_hold, ALL_LIMITS);
+                io_u32(io, &m->ready.can_hold, ALL_LIMITS);
+                io_u8(io, &m->ready.is_open, 1);
                 break;
         case AGENT_ping:
         case AGENT_pong:

@@ -10,12 +10,12 @@
 #include "foundation/base/error.h"
 #include "foundation/base/id.h"
 
-#define AGENT_VERSION 1u
+#define AGENT_VERSION 2u
 #define AGENT_PATH "/agent"
 #define AGENT_HEAD 8u
 #define AGENT_DATA_MAX (64u * 1024)
 #define AGENT_MAX (AGENT_HEAD + AGENT_DATA_MAX)
-#define AGENT_SMALL_MAX 1024u /* of every message but DATA, with its head */
+#define AGENT_SMALL_MAX 2048u /* of every message but DATA, with its head */
 #define AGENT_KEY 32
 #define AGENT_NONCE 32
 #define AGENT_SIGNATURE 64
@@ -24,6 +24,8 @@
 #define AGENT_SECRET 32
 #define AGENT_TEXT_MAX 255
 #define AGENT_ABOUT_MAX 127
+#define AGENT_FOLDER_MAX 1023 /* bytes of a path */
+#define AGENT_WORKSPACE_MAX 255
 
 enum agent_side { AGENT_AGENT = 1, AGENT_DAEMON = 2, AGENT_BOTH = 3 };
 
@@ -75,11 +77,18 @@ struct agent_refused {
         char text[AGENT_TEXT_MAX + 1];
 };
 
+struct agent_ready {
+        uint32_t can_hold; /* enum agent_limit */
+        uint8_t is_open;   /* commands run without isolation, as its user */
+};
+
 struct agent_plan {
         uint8_t secret[AGENT_SECRET]; /* of the box link */
         uint8_t read_only, host_plain, one_shot;
         uint32_t may_skip; /* enum agent_limit */
         uint64_t memory_bytes, swap_bytes, cpu_milli, pids, disk_bytes, inodes;
+        uint8_t mode;                      /* of the folder: enum agent_mode */
+        char folder[AGENT_FOLDER_MAX + 1]; /* of that machine, for the workspace; "": none */
 };
 
 struct agent_ask {
@@ -94,6 +103,8 @@ struct agent_answer {
         char text[AGENT_TEXT_MAX + 1];
         uint32_t skipped, watched; /* enum agent_limit */
         uint64_t memory_bytes, memory_peak_bytes, oom_kills, pids, pids_refused, cpu_us;
+        uint8_t is_open;                         /* make, link: its commands are not isolated */
+        char workspace[AGENT_WORKSPACE_MAX + 1]; /* make, link: where it is, for commands; "": /workspace */
 };
 
 struct agent_message {
@@ -106,14 +117,16 @@ struct agent_message {
                 struct agent_welcome welcome;
                 struct agent_refused refused;
                 char id[CAY_NAME_MAX + 1]; /* box, gone */
-                uint32_t can_hold;         /* ready: enum agent_limit */
-                uint64_t token;            /* ping, pong */
+                struct agent_ready ready;
+                uint64_t token; /* ping, pong */
                 struct agent_ask ask;
                 struct agent_answer answer;
                 uint32_t credit;
                 struct cay_view data; /* points into the message that was read */
         };
 };
+
+enum agent_mode { AGENT_MODE_RO, AGENT_MODE_RW, AGENT_MODE_COW, AGENT_MODE_COUNT };
 
 /* Limits by their bits on the wire. */
 enum agent_limit {

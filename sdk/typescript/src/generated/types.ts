@@ -751,6 +751,7 @@ export interface Machine {
   seen_at: string | null;
   latency_us: number;
   sandboxes: number;
+  commands: string;
 }
 
 export interface Setting {

@@ -27,7 +27,9 @@ static struct agent_message make_plan(void)
                                             .plan = { .read_only = 1,
                                                       .may_skip = AGENT_LIMIT_DISK,
                                                       .memory_bytes = 1ull << 40,
-                                                      .inodes = 9 } } };
+                                                      .inodes = 9,
+                                                      .mode = AGENT_MODE_COW,
+                                                      .folder = "/home/me" } } };
 
         memset(m.ask.plan.secret, 0x5a, sizeof(m.ask.plan.secret));
         return m;
@@ -50,6 +52,14 @@ static void messages_come_back(void **state)
         assert_int_equal(agent_message_read(bytes, (size_t)n, AGENT_AGENT, &got), 0);
         assert_int_equal(got.answer.code, CAY_NOT_FOUND);
         assert_string_equal(got.answer.text, "no box");
+
+        m = (struct agent_message){ .type = AGENT_answer,
+                                    .number = 7,
+                                    .answer = { .cpu_us = 5, .is_open = 1, .workspace = "/tmp/w" } };
+        n = write_it(&m);
+        assert_int_equal(agent_message_read(bytes, (size_t)n, AGENT_AGENT, &got), 0);
+        assert_int_equal(got.answer.is_open, 1);
+        assert_string_equal(got.answer.workspace, "/tmp/w");
 }
 
 /* Whatever byte is cut off or added, and whoever sends what is not its own, is refused. */

@@ -818,6 +818,7 @@ class Machine(TypedDict):
     seen_at: Optional[str]
     latency_us: int
     sandboxes: int
+    commands: str
 
 
 class Setting(TypedDict):
