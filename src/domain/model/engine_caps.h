@@ -39,7 +39,8 @@ enum {                             /* cay_engine_ops.lacks: what every isolating
         * end
         */
        CAY_ENGINE_LACKS_COUNTS = 4,
-       CAY_ENGINE_LACKS_FREEZER = 8, /* freeze and thaw are always refused */
+       CAY_ENGINE_LACKS_FREEZER = 8,   /* freeze and thaw are always refused */
+       CAY_ENGINE_LACKS_NEARNESS = 16, /* its boxes are behind a network: more is on its way at a time */
 };
 
 const char *cay_engine_cap_name(unsigned nr); /* below CAY_ENGINE_CAP_COUNT */

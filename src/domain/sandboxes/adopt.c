@@ -96,7 +96,7 @@ static void adopt_exec(struct cay_sandbox *sb, struct cay_exec *x, const struct 
 {
         struct cay_box_adoption from = { .number = x->channel_number,
                                          .kind = CAY_BOX_EXEC,
-                                         .window = CAY_BOX_WINDOW };
+                                         .window = cay_sandbox_window(sb) };
         struct cay_error err = { 0 };
 
         if (cay_exec_open_spool(x, &err) < 0) {

@@ -151,7 +151,7 @@ int cay_service_channel_open(struct cay_service *s, const struct cay_viewer *v, 
         if (check_user(sb, open, err) < 0 || check_room(sb, open->kind, err) < 0)
                 return -1;
         if (mine.window == 0)
-                mine.window = CAY_BOX_WINDOW;
+                mine.window = cay_sandbox_window(sb);
         ch->box = (struct cay_box_channel){ .on_data = on_data,
                                             .on_opened = on_opened,
                                             .on_eof = on_eof,

@@ -236,7 +236,7 @@ static int send_open(struct cay_exec *x, struct cay_error *err)
         const char *cwd = x->cwd[0] != '\0' ? x->cwd : cay_command_workspace(&in);
         const struct cay_box_open open = {
                 .kind = CAY_BOX_EXEC,
-                .window = CAY_BOX_WINDOW,
+                .window = cay_sandbox_window(sb),
                 .exec = {
                         .flags = (x->tty ? CAY_BOX_TTY : 0) | (x->has_stdin ? CAY_BOX_STDIN : 0) |
                                  (x->output_cut ? CAY_BOX_CUT : 0),
@@ -290,7 +290,7 @@ static int make_spool(struct cay_exec *x, struct cay_error *err)
         cay_exec_spool_name(x, name);
         r = cay_spool_create(&x->spool, env->spool_dir, name,
                              env->spool_bytes > 0 ? env->spool_bytes : CAY_SERVICE_SPOOL_BYTES,
-                             CAY_BOX_WINDOW);
+                             cay_sandbox_window(x->sandbox));
         if (r < 0)
                 return cay_fail_sys(err, r == -ENOSPC || r == -EDQUOT ? CAY_NO_SPACE : CAY_INTERNAL, r,
                                     "make room for the command's output");

@@ -20,6 +20,13 @@ static const char *pending_word(enum cay_pending pending)
         return pending_words[pending];
 }
 
+uint32_t cay_sandbox_window(const struct cay_sandbox *sb)
+{
+        const struct cay_engine *engine = sb->engine->engine;
+
+        return engine && engine->ops->lacks & CAY_ENGINE_LACKS_NEARNESS ? CAY_BOX_WINDOW_MAX : CAY_BOX_WINDOW;
+}
+
 struct cay_sandbox *cay_sandbox_new(struct cay_service *s)
 {
         struct cay_sandbox *sb = cay_service_alloc(sizeof(*sb));

@@ -479,6 +479,8 @@ bool cay_sandbox_is_stored(const struct cay_sandbox *sb); /* the store has a rec
 
 /* sandbox.c */
 struct cay_sandbox *cay_sandbox_new(struct cay_service *s);
+/* Of a byte stream. Rings grow by need, so the larger one costs only those who fill it. */
+uint32_t cay_sandbox_window(const struct cay_sandbox *sb);
 void cay_sandbox_free(struct cay_sandbox *sb); /* frees it with all that is in it; the box is left alone */
 void cay_sandbox_settle(
         struct cay_sandbox *sb); /* the running commands changed: stores the state if it is new */
