@@ -16,5 +16,6 @@ void cay_doctor_collect(const struct cay_doctor_options *o, struct cay_doctor_fa
         cay_doctor_collect_namespaces(ret);
         cay_doctor_collect_kernel(ret);
         cay_doctor_collect_docker(o->docker_host, CAY_DOCTOR_DOCKER_MS, ret);
+        cay_doctor_collect_screens(ret);
         cay_doctor_collect_runs(o->run, ret);
 }

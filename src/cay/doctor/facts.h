@@ -42,6 +42,8 @@ struct cay_doctor_helper { /* newuidmap, newgidmap */
         bool nosuid;       /* on a mount where neither works */
 };
 
+#define CAY_DOCTOR_PROGRAM 64u
+
 struct cay_doctor_facts {
         char kernel[80], machine[80], distribution[80]; /* "": unknown */
         struct sys_userns_facts at;                     /* where we are */
@@ -74,6 +76,11 @@ struct cay_doctor_facts {
         struct cay_doctor_helper newuidmap, newgidmap;
 
         struct cay_docker docker;
+
+        /* paths below /usr; "": none */
+        char browser[CAY_DOCTOR_PROGRAM];
+        char desktop_server[CAY_DOCTOR_PROGRAM], desktop_manager[CAY_DOCTOR_PROGRAM],
+                desktop_terminal[CAY_DOCTOR_PROGRAM];
 
         bool limits_known;
         unsigned limits_missing; /* masks of domain/model/limits.h */

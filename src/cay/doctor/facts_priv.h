@@ -12,6 +12,7 @@ void cay_doctor_collect_cgroups(struct cay_doctor_facts *f);
 void cay_doctor_collect_namespaces(struct cay_doctor_facts *f);
 void cay_doctor_collect_kernel(struct cay_doctor_facts *f); /* confinement and files */
 void cay_doctor_collect_docker(const char *docker_host, unsigned deadline_ms, struct cay_doctor_facts *f);
+void cay_doctor_collect_screens(struct cay_doctor_facts *f); /* programs for browsers and desktops */
 void cay_doctor_collect_runs(const struct cay_run_options *run, struct cay_doctor_facts *f);
 
 /* Long: hanging is rare, but a busy machine is not. */

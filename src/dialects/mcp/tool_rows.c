@@ -80,7 +80,7 @@ static void add_ops(bool is_first)
                         .op = op->name,
                         .flags = flags,
                         .params = row->params ? row->params : make_params(op, flags & CAY_TOOL_IN_SANDBOX),
-                        .run = cay_mcp_run_simple,
+                        .run = cay_mcp_is_picture(op) ? cay_mcp_run_picture : cay_mcp_run_simple,
                         .picks = row->picks,
                         .group = row->group,
                 });

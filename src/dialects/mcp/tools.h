@@ -112,6 +112,10 @@ void cay_mcp_run_read(struct cay_mcp_call *c);
 void cay_mcp_run_write(struct cay_mcp_call *c);
 void cay_mcp_run_edit(struct cay_mcp_call *c);
 
+/* tool_picture.c: the op's answer is a picture. */
+bool cay_mcp_is_picture(const struct cay_op *op);
+void cay_mcp_run_picture(struct cay_mcp_call *c);
+
 /* tool_find.c */
 void cay_mcp_run_list(struct cay_mcp_call *c);
 void cay_mcp_run_search(struct cay_mcp_call *c);

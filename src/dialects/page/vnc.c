@@ -169,6 +169,7 @@ static void on_closed(struct cay_ws *ws, unsigned code, const char *reason)
         (void)code;
         (void)reason;
         cay_timer_clear(&n->timer);
+        n->use.waits_for_reason = false;
         n->is_leaving = cay_viewer_leave(&n->viewer) &&
                         cay_timer_set(n->world->loop, &n->timer, LEAVE_MS, on_late) == 0;
         if (n->is_leaving)
@@ -325,6 +326,7 @@ static struct vnc *make(const struct cay_rest_place *place, const struct cay_vis
         n->use.world = n->world;
         n->use.viewer = (struct cay_viewer){ .owner = n->owner,
                                              .sees_all = (v->caller.scopes & CAY_SCOPE_ADMIN) != 0 };
+        n->use.waits_for_reason = true;
         n->use.on_open = on_use_open;
         n->use.on_data = on_use_data;
         n->use.on_room = on_use_room;

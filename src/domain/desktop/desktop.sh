@@ -5,6 +5,13 @@ dir=/tmp/.cay-desktop workspace=$PWD
 mask=$(umask)
 umask 077
 mkdir -p $dir/cache && cd $dir || exit 70
+# A server of an earlier desktop whose script was killed for memory: two cannot have one display.
+old=$(cat server.pid 2>/dev/null) && case $(tr '\0' ' ' 2>/dev/null </proc/$old/cmdline) in
+*vnc*' :1 '*)
+        kill -9 $old
+        while kill -0 $old 2>/dev/null; do sleep 0.02; done
+        ;;
+esac
 rm -f vnc.sock new.sock /tmp/.X1-lock /tmp/.X11-unix/X1 2>/dev/null
 
 find_first() {
@@ -96,6 +103,9 @@ END
 $server :1 -geometry "${1:-1280x800}" -depth 24 -rfbport -1 -rfbunixpath $dir/new.sock -rfbunixmode 384 \
         -SecurityTypes None -AlwaysShared -nolisten tcp -noreset -quiet -br -extension GLX -desktop Cay &
 server_pid=$!
+echo $server_pid >server.pid
+# What a command leaves behind runs on; without the server, its clients end too.
+trap 'kill $server_pid 2>/dev/null; wait $server_pid' EXIT
 while [ ! -S /tmp/.X11-unix/X1 ] || [ ! -S new.sock ]; do
         kill -0 $server_pid 2>/dev/null || { echo 'the X server ended at its start' >&2; exit 71; }
         sleep 0.02
@@ -128,3 +138,12 @@ else
         sh $dir/up.sh
 fi
 wait $!
+# With the server its clients go, so who went first is asked a moment later. A process that nobody has waited for has no command line.
+sleep 0.1
+if [ -z "$(tr -d '\0' 2>/dev/null </proc/$server_pid/cmdline)" ]; then
+        wait $server_pid
+        echo "the X server ended with status $?" >&2
+        exit 72
+fi
+echo 'the window manager ended' >&2
+exit 73

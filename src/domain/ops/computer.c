@@ -166,6 +166,7 @@ void *cay_computer_new(struct cay_op_call *c, size_t size)
         m->use.world = c->world;
         m->use.viewer = cay_op_viewer(c);
         m->use.viewer.owner = m->owner;
+        m->use.waits_for_reason = true;
         m->use.on_data = on_data;
         m->use.on_room = on_room;
         m->use.on_fail = on_fail;

@@ -13,6 +13,8 @@
 
 #define READY_MS 30000u /* a desktop takes below one second; a busy machine more */
 #define AGAIN_MS 25u
+#define REASON_MS 2000u /* a server that dies takes the script with it */
+#define LOST "the desktop has ended the connection; retry"
 #define LOG_MAX (1024u * 1024) /* of what the desktop's programs print */
 
 struct cay_desktop_start { /* owns itself until the job is done */
@@ -148,18 +150,43 @@ static int start(struct cay_desktop_use *u, struct cay_error *err)
 
 /* Connecting */
 
-static void tell_ended(const struct cay_exec_view *view, struct cay_error *err)
+void cay_desktop_tell_ended(const struct cay_exec_view *view, struct cay_error *err)
 {
-        if (view->exit_code == CAY_DESKTOP_EXIT_MISSING || view->exit_code == 127)
+        static const struct {
+                int status;
+                const char *text;
+        } ends[] = {
+                { CAY_DESKTOP_EXIT_FOLDER,
+                  "it cannot write into the sandbox's /tmp, which is full or not its own" },
+                { CAY_DESKTOP_EXIT_START, "its X server ended at the start" },
+                { CAY_DESKTOP_EXIT_SERVER, "its X server ended" },
+                { CAY_DESKTOP_EXIT_WM, "its window manager ended" },
+        };
+        const char *why = view->cause_text[0] != '\0' ? view->cause_text : "its programs ended";
+        bool exited = view->cause == CAY_CAUSE_EXITED;
+
+        if (exited && (view->exit_code == CAY_DESKTOP_EXIT_MISSING || view->exit_code == 127)) {
                 cay_fail(err, CAY_UNSUPPORTED,
                          "this sandbox has no programs for a desktop; where its template is the machine's "
                          "own /usr, install them there: %s",
                          CAY_DESKTOP_INSTALL);
-        else
-                cay_fail(err, CAY_CONFLICT,
-                         "the desktop ended: %s; its output is that of the command '%s', and the next use "
-                         "starts it again",
-                         view->cause_text[0] != '\0' ? view->cause_text : "its programs ended", view->id);
+                return;
+        }
+        if (view->cause == CAY_CAUSE_MEMORY) {
+                cay_fail(
+                        err, CAY_LIMIT,
+                        "the desktop ended: out of memory; give its sandbox more (limits.memory: at least %u "
+                        "MiB, 1 GiB with a browser)",
+                        CAY_DESKTOP_MEMORY_MIB);
+                return;
+        }
+        for (unsigned i = 0; exited && i < CAY_COUNT(ends); i++)
+                if (view->exit_code == ends[i].status)
+                        why = ends[i].text;
+        cay_fail(err, CAY_CONFLICT,
+                 "the desktop ended: %s; its output is that of the command '%s', and the next use starts it "
+                 "again",
+                 why, view->id);
 }
 
 static void try_socket(struct cay_desktop_use *u);
@@ -176,7 +203,7 @@ static void on_again(struct cay_timer *t)
                         return;
                 }
                 if (view.state == CAY_EXEC_ENDED) {
-                        tell_ended(&view, &err);
+                        cay_desktop_tell_ended(&view, &err);
                         fail(u, &err);
                         return;
                 }
@@ -224,6 +251,31 @@ static void on_eof(struct cay_service_channel *ch)
         cay_service_channel_write_eof(ch);
 }
 
+static void ask_reason(struct cay_desktop_use *u);
+
+static void on_reason(struct cay_timer *t)
+{
+        ask_reason(cay_container_of(t, struct cay_desktop_use, again));
+}
+
+/* The connection is lost. If the desktop ends, too, it says why. */
+static void ask_reason(struct cay_desktop_use *u)
+{
+        struct cay_exec_view view;
+        struct cay_error err = { 0 };
+
+        if (cay_desktop_find(u->world, &u->viewer, u->sandbox, &view, &err) == 0) {
+                if (view.state == CAY_EXEC_ENDED)
+                        cay_desktop_tell_ended(&view, &err);
+                else if (cay_clock_ms() < u->deadline_ms &&
+                         cay_timer_set(u->world->loop, &u->again, AGAIN_MS, on_reason) == 0)
+                        return;
+                else
+                        cay_fail(&err, CAY_UNAVAILABLE, LOST);
+        }
+        fail(u, &err);
+}
+
 static void on_end(struct cay_service_channel *ch, const struct cay_box_end *end, const struct cay_error *err)
 {
         struct cay_desktop_use *u = cay_container_of(ch, struct cay_desktop_use, ch);
@@ -239,10 +291,15 @@ static void on_end(struct cay_service_channel *ch, const struct cay_box_end *end
                 wait_again(u, &copy);
                 return;
         }
+        if (u->waits_for_reason && end) {
+                u->deadline_ms = cay_clock_ms() + REASON_MS;
+                ask_reason(u);
+                return;
+        }
         if (err && err->code != CAY_OK)
                 lost = *err;
         else
-                cay_fail(&lost, CAY_UNAVAILABLE, "the desktop has ended the connection; retry");
+                cay_fail(&lost, CAY_UNAVAILABLE, LOST);
         fail(u, &lost);
 }
 

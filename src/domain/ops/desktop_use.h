@@ -24,6 +24,7 @@ struct cay_desktop_use { /* embedded by its owner: zeroed, then: */
         const struct cay_op_world *world;
         struct cay_viewer viewer; /* its owner's name outlives this */
         bool only_running;        /* starts none: CAY_CONFLICT if none runs */
+        bool waits_for_reason;    /* after a lost connection: for the end of the desktop, which says why */
         unsigned width, height;   /* of a screen that is started; 0: the usual size */
         /* From the loop. The owner may end the use in each. */
         void (*on_open)(struct cay_desktop_use *u); /* connected; may be NULL */
@@ -46,6 +47,8 @@ struct cay_desktop_use { /* embedded by its owner: zeroed, then: */
 /* The newest command of the desktop. CAY_NOT_FOUND: there was none. The view is good until the loop's next round. */
 int cay_desktop_find(const struct cay_op_world *w, const struct cay_viewer *v, const char *sandbox,
                      struct cay_exec_view *ret, struct cay_error *err);
+/* Why a desktop's command has ended, and what to do. */
+void cay_desktop_tell_ended(const struct cay_exec_view *view, struct cay_error *err);
 /* 0, or -1: nothing was begun, and no callback comes. */
 int cay_desktop_use_begin(struct cay_desktop_use *u, const char *sandbox, struct cay_error *err);
 void cay_desktop_use_end(struct cay_desktop_use *u); /* no callback comes any more; may be called twice */

@@ -248,6 +248,11 @@ const struct cay_op cay_op_computer_screenshot = {
         .fields = screenshot_fields,
         .args_size = sizeof(struct cay_computer_args),
         .bytes = "image/png",
+        .tool = CAY_TOOL(
+                "Screenshot",
+                "A picture of the desktop with the pointer; starts the desktop if none runs. Points of "
+                "other calls are its pixels.",
+                .flags = CAY_TOOL_READS, .group = "computer"),
         .verb = CAY_OP_VERB(
                 "computer screenshot", "id",
                 "Writes a picture of a sandbox's desktop, with the pointer, to standard output, as PNG."),

@@ -32,6 +32,7 @@ RESULT(result_desktop, "Desktop", TEXT("status"), MAYBE("width", NUMBER), MAYBE(
 static void put_desktop(struct cay_json *j, const struct cay_exec_view *view, unsigned width, unsigned height)
 {
         bool ended = view && view->state == CAY_EXEC_ENDED;
+        struct cay_error why = { 0 };
 
         cay_op_key_text(j, "status", !view || ended ? "stopped" : width > 0 ? "running" : "starting");
         cay_json_key(j, "width");
@@ -41,7 +42,9 @@ static void put_desktop(struct cay_json *j, const struct cay_exec_view *view, un
         cay_op_key_text(j, "exec_id", view ? view->id : NULL);
         cay_op_key_time(j, "started_at", view ? view->started_wall_ms : 0);
         cay_op_key_text(j, "cause", ended ? cay_cause_word(view->cause) : NULL);
-        cay_op_key_text(j, "cause_text", ended ? view->cause_text : NULL);
+        if (ended)
+                cay_desktop_tell_ended(view, &why);
+        cay_op_key_text(j, "cause_text", ended ? why.msg : NULL);
 }
 
 static void answer(struct cay_op_call *c, const char *sandbox, unsigned width, unsigned height,
@@ -160,6 +163,9 @@ const struct cay_op cay_op_desktop_start = {
         .args_size = sizeof(struct args),
         .result = &result_desktop,
         .other_status = CAY_OP_CREATED,
+        .tool = CAY_TOOL("Start the desktop",
+                         "Starts the desktop with a size, or changes the size of the one that runs.",
+                         .flags = CAY_TOOL_REPEATS, .group = "computer"),
         .verb = CAY_OP_VERB("desktop start", "id", NULL,
                             "status=status width=width height=height command=exec_id"),
         .run = run_desktop_start,
@@ -243,6 +249,7 @@ const struct cay_op cay_op_desktop_stop = {
         .fields = one_fields,
         .args_size = sizeof(struct args),
         .result = &result_desktop,
+        .tool = CAY_TOOL("Stop the desktop", "Ends the desktop and its windows.", .group = "computer"),
         .verb = CAY_OP_VERB("desktop stop", "id", NULL, "status=status"),
         .run = run_desktop_stop,
 };

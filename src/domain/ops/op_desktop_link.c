@@ -3,14 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "domain/auth/token.h"
 #include "domain/ops/files.h"
 #include "domain/ops/result_rows.h"
 #include "domain/ops/view.h"
+#include "domain/ops/ws_link.h"
 
 #define LINK_MS 600000u
 #define LINK_MAX_MS (24u * 60 * 60 * 1000)
-#define URL_MAX 1024u
 
 struct args {
         const char *id;
@@ -29,7 +28,7 @@ static const struct cay_field fields[] = {
 };
 
 struct link {
-        char url[URL_MAX], port_url[URL_MAX]; /* port_url "": the port is not published */
+        char url[CAY_WS_LINK_MAX], port_url[CAY_WS_LINK_MAX]; /* port_url "": the port is not published */
         uint64_t expires_s;
 };
 
@@ -45,28 +44,18 @@ static int make_link(struct cay_op_call *c, struct link *ret, struct cay_error *
 {
         const struct args *a = c->args;
         struct cay_viewer viewer = cay_op_viewer(c);
-        char path[CAY_NAME_MAX + 48], label[CAY_OWNER_MAX + 1], token[CAY_OP_TOKEN_MAX];
         struct cay_sandbox_view view;
         uint16_t port;
 
-        if (strncmp(c->world->url, "http", 4) != 0)
-                return cay_fail(err, CAY_INTERNAL, "the daemon does not know its own address");
-        if (cay_service_get(c->world->service, &viewer, a->id, &view, err) < 0)
+        if (cay_op_make_ws_link(c, a->id, a->view_only ? "desktop/view" : "desktop/ws",
+                                a->expires_ms ? a->expires_ms : LINK_MS, ret->url, &ret->expires_s,
+                                err) < 0 ||
+            cay_service_get(c->world->service, &viewer, a->id, &view, err) < 0)
                 return -1;
         port = find_port(&view);
-        snprintf(path, sizeof(path), "/api/sandboxes/%.40s/desktop/%s", view.id,
-                 a->view_only ? "view" : "ws");
-        if (!cay_token_ws_label(path, label))
-                return cay_fail(err, CAY_INTERNAL, "no link can be made for '%s'", path);
-        if (c->world->make_link(c->world, view.owner, label,
-                                c->caller.credential == CAY_CREDENTIAL_KEY ? c->caller.id : NULL,
-                                a->expires_ms ? a->expires_ms : LINK_MS, token, &ret->expires_s, err) < 0)
-                return -1;
-        snprintf(ret->url, URL_MAX, "ws%s%s?token=%s", c->world->url + 4, path, token);
         if (port)
-                snprintf(ret->port_url, URL_MAX, "ws://127.0.0.1:%u/%s?token=%s", port,
-                         a->view_only ? "view" : "websockify", token);
-        explicit_bzero(token, sizeof(token));
+                snprintf(ret->port_url, sizeof(ret->port_url), "ws://127.0.0.1:%u/%s%.700s", port,
+                         a->view_only ? "view" : "websockify", strchr(ret->url, '?'));
         return 0;
 }
 

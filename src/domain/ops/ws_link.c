@@ -7,11 +7,9 @@
 #include "domain/auth/token.h"
 #include "domain/ops/view.h"
 
-#define URL_MAX 1024u
-
 /* The address is "ws" and the rest of the daemon's own address after "http". */
-static int make_link(struct cay_op_call *c, const char *sandbox, const char *leaf, uint64_t lifetime_ms,
-                     char ret_url[URL_MAX], uint64_t *ret_expires_s, struct cay_error *err)
+int cay_op_make_ws_link(struct cay_op_call *c, const char *sandbox, const char *leaf, uint64_t lifetime_ms,
+                        char ret_url[CAY_WS_LINK_MAX], uint64_t *ret_expires_s, struct cay_error *err)
 {
         struct cay_viewer viewer = cay_op_viewer(c);
         char path[CAY_NAME_MAX + 64], label[CAY_OWNER_MAX + 1], token[CAY_OP_TOKEN_MAX];
@@ -33,19 +31,19 @@ static int make_link(struct cay_op_call *c, const char *sandbox, const char *lea
                                 c->caller.credential == CAY_CREDENTIAL_KEY ? c->caller.id : NULL, lifetime_ms,
                                 token, ret_expires_s, err) < 0)
                 return -1;
-        snprintf(ret_url, URL_MAX, "ws%s%s?token=%s", c->world->url + 4, path, token);
+        snprintf(ret_url, CAY_WS_LINK_MAX, "ws%s%s?token=%s", c->world->url + 4, path, token);
         explicit_bzero(token, sizeof(token));
         return 0;
 }
 
 void cay_op_answer_ws_link(struct cay_op_call *c, const char *sandbox, const char *leaf, uint64_t lifetime_ms)
 {
-        char url[URL_MAX];
+        char url[CAY_WS_LINK_MAX];
         uint64_t expires_s = 0;
         struct cay_error err = { 0 };
         struct cay_op_result o;
 
-        if (make_link(c, sandbox, leaf, lifetime_ms, url, &expires_s, &err) < 0) {
+        if (cay_op_make_ws_link(c, sandbox, leaf, lifetime_ms, url, &expires_s, &err) < 0) {
                 cay_op_fail(c, &err, err.code == CAY_NOT_FOUND ? "id" : NULL);
                 return;
         }

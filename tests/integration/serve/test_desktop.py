@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The desktop of a sandbox and the ops for computer use, with a real Xvnc. test_desktop.py [NAME…] runs some of the tests."""
+import base64
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ import sys
 import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import mcp_session  # noqa: E402
 from daemon import CAY, Daemon, wait_for  # noqa: E402
 
 # Asks the X server itself, in its own protocol: where the pointer is, which buttons and modifiers are down.
@@ -199,6 +201,27 @@ def test_command_line(d, box):
     cay("desktop", "stop", box)
 
 
+def test_tools(d, box):
+    """Over MCP the picture is image content with its size, and points of it are exact at its scale."""
+    s = mcp_session.Session(d, "/mcp?tools=computer")
+    assert {"computer_screenshot", "computer_click", "desktop_start"} <= {t["name"] for t in s.must("tools/list")["tools"]}
+    started = s.good("desktop_start", sandbox_id=box, width=1000, height=600)
+    assert (started["width"], started["height"]) == (1000, 600), started
+    for scale, size in ((None, (1000, 600)), (0.5, (500, 300)), (0.333, (333, 200))):
+        more = {"scale": scale} if scale else {}
+        got = s.call("computer_screenshot", sandbox_id=box, **more)
+        block, = got["content"]
+        assert (block["type"], block["mimeType"]) == ("image", "image/png") and not got.get("isError"), got
+        w, h, _ = read_png(base64.b64decode(block["data"]))
+        assert (w, h) == size and got["structuredContent"] == {"mime_type": "image/png", "width": w, "height": h}, got["structuredContent"]
+        s.good("computer_move", sandbox_id=box, x=w - 1, y=h // 2, **more)
+        x, y, _ = pointer(d, box)
+        assert abs((x + 0.5) / 1000 - (w - 0.5) / w) < 1 / 1000 and abs((y + 0.5) / 600 - (h // 2 + 0.5) / h) < 1 / 600, (scale, x, y)
+    assert s.bad("computer_screenshot", sandbox_id=box, scale=3)["message"].startswith("scale")
+    assert s.good("desktop_stop", sandbox_id=box)["status"] == "stopped"
+    s.end()
+
+
 def test_together(d, box):
     """Calls at once share one desktop, and the input of each is whole."""
     import threading
@@ -222,6 +245,37 @@ def test_missing(d, box):
     bad = d.ask("POST", at(other, "screenshot"), {})
     assert bad.status == 422 and "tigervnc-standalone-server" in bad.body.decode(), (bad.status, bad.body)
     d.must(200, "DELETE", f"/api/sandboxes/{other}")
+
+
+def test_ends(d, box):
+    """Each end has its own text, at the next call and in what is told of the desktop."""
+    def kill(name):
+        run(d, box, "sh", "-c", f'for p in /proc/[0-9]*; do [ "$(cat $p/comm 2>/dev/null)" = {name} ] && kill -9 ${{p#/proc/}}; done; true')
+
+    def ended(word):
+        wait_for("its end", lambda: desktop(d, box)["status"] == "stopped")
+        told = desktop(d, box)
+        assert word in told["cause_text"] and told["exec_id"] in told["cause_text"], told
+
+    for name, word in (("Xtigervnc", "X server ended;"), ("openbox", "window manager ended;")):
+        desktop(d, box, "POST", {}, 201)
+        kill(name)
+        ended(word)
+    run(d, box, "sh", "-c", "rm -rf /tmp/.cay-desktop && touch /tmp/.cay-desktop")
+    assert "/tmp" in desktop(d, box, "POST", {}, 409)["error"]["message"]
+    run(d, box, "sh", "-c", "rm /tmp/.cay-desktop && rm -f /tmp/.X1-lock && mkdir /tmp/.X1-lock")
+    assert "X server ended at the start" in desktop(d, box, "POST", {}, 409)["error"]["message"]
+    run(d, box, "rmdir", "/tmp/.X1-lock")
+    desktop(d, box, "POST", {}, 201)
+    # Even where the script itself was killed, and left its server behind.
+    pid = run(d, box, "cat", "/tmp/.cay-desktop/server.pid").strip()
+    run(d, box, "sh", "-c", f"kill -9 $(cut -d' ' -f4 /proc/{pid}/stat)")
+    wait_for("its end", lambda: desktop(d, box)["status"] == "stopped")
+    desktop(d, box, "POST", {}, 201)
+    small = d.make(memory_limit="12m", timeout="10m")
+    error = desktop(d, small, "POST", {}, 429)["error"]
+    assert "out of memory" in error["message"] and "256 MiB" in error["message"], error
+    d.must(200, "DELETE", f"/api/sandboxes/{small}")
 
 
 def main():

@@ -70,13 +70,13 @@ def test_built_in():
         listed = d.must(200, "GET", "/api/templates")
         assert listed["origin"] == "built-in"
         rows = {t["name"]: t for t in listed["templates"]}
-        assert list(rows) == ["host", "python", "node", "shell", "browser"], rows
+        assert list(rows) == ["host", "python", "node", "shell", "browser", "desktop"], rows
         assert rows["python"]["available"] == os.path.exists("/usr/bin/python3")
         assert rows["node"]["available"] == os.path.exists("/usr/bin/node"), rows["node"]
         for t in rows.values():
             assert t["network"] == "none" and t["engine"] == "auto" and t["auto_cleanup"] is True
             of_run = t["name"] != "host"
-            memory, cpus = {"host": (2 << 30, 2000), "browser": (1 << 30, 2000)}.get(t["name"], (256 << 20, 500))
+            memory, cpus = {"host": (2 << 30, 2000), "browser": (1 << 30, 2000), "desktop": (1 << 30, 2000)}.get(t["name"], (256 << 20, 500))
             assert (t["limits"]["memory_bytes"], t["limits"]["cpu_milli"]) == (memory, cpus), t
             assert t["limits"]["wall_ms"] == (60000 if of_run else 0) and t["idle_time_ms"] == (300000 if of_run else 0), t
         got = d.must(201, "POST", "/api/sandboxes", {"template": "python"})
@@ -107,7 +107,7 @@ def test_built_in():
         # A reload without a file is nothing, and no end.
         d.process.send_signal(signal.SIGHUP)
         wait_for("a word about it", lambda: "nothing to reload" in d.log())
-        assert len(names(d)) == 5
+        assert len(names(d)) == 6
 
 
 def test_document_001():

@@ -306,6 +306,10 @@ def test_refusals(d, box):
     with Viewer(d, ws_at(box)) as v:
         desktop(d, box, "DELETE")
         assert v.end()[0] == 1011
+    with Viewer(d, ws_at(box)) as v:
+        run(d, box, "sh", "-c", "kill -9 $(cat /tmp/.cay-desktop/server.pid)")
+        code, reason = v.end()
+        assert code == 1011 and "its X server ended" in reason, (code, reason)
     for path in ("", "vnc.html"):
         r = d.ask("GET", f"/api/sandboxes/{box}/ports/16080/{path}")
         assert r.status == 302 and r.headers["Location"].endswith(f"/#/sandbox/{box}?pane=desktop"), (path, r.headers)

@@ -40,6 +40,10 @@ static inline struct cay_doctor_facts machine_root(void)
                             .where = "/var/run/docker.sock",
                             .version = "20.10.24",
                             .api = "1.41" },
+                .browser = "/usr/lib/chromium/chromium",
+                .desktop_server = "/usr/bin/Xtigervnc",
+                .desktop_manager = "/usr/bin/openbox",
+                .desktop_terminal = "/usr/bin/xterm",
                 .limits_known = true,
                 .works = true,
         };

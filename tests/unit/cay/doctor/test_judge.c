@@ -285,6 +285,25 @@ static void test_helpers(void **state)
         NOTE(newuidmap, "not where Cay looks", "ln -s /run/wrappers/bin/newuidmap /usr/bin/");
 }
 
+static void test_screens(void **state)
+{
+        struct cay_doctor_facts f = machine_root();
+
+        judge(&f);
+        OK(browser, "/usr/lib/chromium/chromium");
+        OK(desktop, "/usr/bin/Xtigervnc, /usr/bin/openbox, /usr/bin/xterm");
+        f.desktop_terminal[0] = '\0';
+        judge(&f);
+        NOTE(desktop, "no terminal", "--no-install-recommends xterm");
+        f.desktop_manager[0] = '\0';
+        judge(&f);
+        NOTE(desktop, "no window manager", "--no-install-recommends openbox");
+        f.desktop_server[0] = f.browser[0] = '\0';
+        judge(&f);
+        NOTE(desktop, "no Xvnc", "tigervnc-standalone-server openbox xterm");
+        NOTE(browser, "no Chromium", "chromium-headless-shell");
+}
+
 static void test_docker(void **state)
 {
         struct cay_doctor_facts f = machine_root();
@@ -376,9 +395,9 @@ int main(void)
                 cmocka_unit_test(test_docker_default), cmocka_unit_test(test_masked_proc),
                 cmocka_unit_test(test_places),         cmocka_unit_test(test_namespaces),
                 cmocka_unit_test(test_cgroups),        cmocka_unit_test(test_kernel),
-                cmocka_unit_test(test_helpers),        cmocka_unit_test(test_docker),
-                cmocka_unit_test(test_limits),         cmocka_unit_test(test_programs),
-                cmocka_unit_test(test_remedies),
+                cmocka_unit_test(test_helpers),        cmocka_unit_test(test_screens),
+                cmocka_unit_test(test_docker),         cmocka_unit_test(test_limits),
+                cmocka_unit_test(test_programs),       cmocka_unit_test(test_remedies),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

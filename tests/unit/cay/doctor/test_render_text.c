@@ -56,6 +56,8 @@ static void test_golden(void **state)
                 "docker      ! Docker            /var/run/docker.sock is not open to this user\n"
                 "              -> as root: usermod -aG docker ada; members of that group are as good as "
                 "root\n"
+                "screens     + browser           /usr/lib/chromium/chromium\n"
+                "            + desktop           /usr/bin/Xtigervnc, /usr/bin/openbox, /usr/bin/xterm\n"
                 "run         x limits            held: memory, swap, cpus, disk, inodes, files, output, "
                 "wall_time,\n"
                 "                                cpu_time. Not held: pids\n"

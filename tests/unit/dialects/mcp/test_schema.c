@@ -84,7 +84,7 @@ static const struct cay_mcp_tool *find_tool(const char *name)
         return NULL;
 }
 
-/* An op becomes a tool by its row alone; it must be one that answers with JSON and takes no bytes. */
+/* An op becomes a tool by its row alone; it must be one that answers with JSON or a picture and takes no bytes. */
 static void rows(void **state)
 {
         const struct cay_mcp_tool *log = find_tool("network_log"), *links = find_tool("port_url");
@@ -94,7 +94,8 @@ static void rows(void **state)
                 const struct cay_op *op = cay_ops[i];
                 const char *name = op->tool && op->tool->name ? op->tool->name : op->name;
 
-                assert_true(!op->tool || (find_tool(name) && op->result && !(op->flags & CAY_OP_RAW_IN)));
+                assert_true(!op->tool || (find_tool(name) && (op->result || cay_mcp_is_picture(op)) &&
+                                          !(op->flags & CAY_OP_RAW_IN)));
         }
         assert_non_null(log);
         assert_int_equal(log->flags, CAY_TOOL_READS | CAY_TOOL_IN_SANDBOX);

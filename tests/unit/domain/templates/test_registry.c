@@ -457,7 +457,7 @@ static void too_big(void **state)
 
 static void the_built_in_one(void **state)
 {
-        static const char *const names[] = { "host", "python", "node", "shell", "browser" };
+        static const char *const names[] = { "host", "python", "node", "shell", "browser", "desktop" };
         const struct cay_template_set *set = accepts(cay_registry_builtin);
 
         assert_int_equal(notes.count, 0);
@@ -470,12 +470,12 @@ static void the_built_in_one(void **state)
                 assert_string_equal(t->engine, "auto");
                 assert_string_equal(t->network, "none");
                 /* What `host` leaves out is the daemon's: it is what requests without a template get. */
-                assert_int_equal(t->limits.memory_bytes, i == 0 ? 0 : i == 4 ? 1u << 30 : 256u << 20);
-                assert_int_equal(t->limits.cpu_milli, i == 0 ? 0 : i == 4 ? 2000 : 500);
+                assert_int_equal(t->limits.memory_bytes, i == 0 ? 0 : i >= 4 ? 1u << 30 : 256u << 20);
+                assert_int_equal(t->limits.cpu_milli, i == 0 ? 0 : i >= 4 ? 2000 : 500);
                 assert_int_equal(t->limits.wall_ms, i == 0 ? 0 : 60000);
                 assert_int_equal(t->idle_ms, i == 0 ? 0 : CAY_REGISTRY_AUTO_IDLE_MS);
                 assert_true(t->auto_cleanup);
-                assert_int_equal(t->requires.count, 1);
+                assert_int_equal(t->requires.count, i == 5 ? 2 : 1);
         }
 }
 
