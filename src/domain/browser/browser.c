@@ -31,7 +31,7 @@ struct cay_browsers *cay_browsers_new(const struct cay_browsers_env *env)
 bool cay_browser_is_exec(const struct cay_exec_view *view)
 {
         return strcmp(view->language, CAY_BROWSER_LANGUAGE) == 0 &&
-               strcmp(view->context, CAY_BROWSER_NAME) == 0;
+               cay_exec_kind_of(view->context) == CAY_EXEC_BROWSER;
 }
 
 /* Ends */

@@ -22,7 +22,6 @@
 #include "domain/browser/tabs.h"
 #include "domain/sandboxes/exec.h"
 
-#define CAY_BROWSER_NAME ".browser" /* of the command; a context has no such name */
 #define CAY_BROWSER_LANGUAGE "browser"
 #define CAY_BROWSER_START_MS 60000u
 

@@ -164,7 +164,7 @@ void cay_browser_begin_exec(struct cay_browser *b, const struct cay_browser_opti
         struct cay_exec_new what = { .argv = launch.argv,
                                      .has_stdin = true,
                                      .background = true,
-                                     .context = CAY_BROWSER_NAME,
+                                     .context = cay_exec_kind_name(CAY_EXEC_BROWSER),
                                      .language = CAY_BROWSER_LANGUAGE };
 
         cay_browser_launch_make(&launch, o);

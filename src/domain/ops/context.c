@@ -46,10 +46,9 @@ struct listing {
         void *ctx;
 };
 
-/* Other commands with a name of their own (a desktop's) begin with a dot, which no name of a context does. */
 static bool is_context(const struct cay_exec_view *view)
 {
-        return view->context[0] != '\0' && view->context[0] != '.';
+        return cay_exec_kind_of(view->context) == CAY_EXEC_KERNEL;
 }
 
 static void list_one(void *ctx, const struct cay_exec_view *view)

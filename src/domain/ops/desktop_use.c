@@ -36,7 +36,7 @@ static void look(void *ctx, const struct cay_exec_view *view)
 {
         struct search *s = ctx;
 
-        if (strcmp(view->context, CAY_DESKTOP_CONTEXT) == 0) {
+        if (cay_exec_kind_of(view->context) == CAY_EXEC_DESKTOP) {
                 *s->ret = *view; /* a later one is newer */
                 s->found = true;
         }
@@ -125,7 +125,7 @@ static int start(struct cay_desktop_use *u, struct cay_error *err)
                 .background = true,
                 .output_bytes = LOG_MAX,
                 .output_cut = true,
-                .context = CAY_DESKTOP_CONTEXT,
+                .context = cay_exec_kind_name(CAY_EXEC_DESKTOP),
                 .language = "desktop",
         };
 

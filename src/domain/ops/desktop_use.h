@@ -16,8 +16,6 @@
 #include "domain/sandboxes/exec.h"
 #include "foundation/loop/loop.h"
 
-#define CAY_DESKTOP_CONTEXT ".desktop"
-
 struct cay_desktop_start;
 
 struct cay_desktop_use { /* embedded by its owner: zeroed, then: */

@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "domain/sandboxes/exec_kind.h"
 #include "domain/sandboxes/service.h"
 
 struct cay_exec; /* private */
