@@ -29,9 +29,10 @@ static int feed(struct cay_rfb *r, struct cay_budget *budget, const uint8_t *byt
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        struct cay_budget budget = { .max = 8u << 20 };
+        struct cay_budget budgets[2] = { { .max = 8u << 20 }, { .max = 8u << 20 } };
         uint8_t *bytes = malloc(size ? size : 1); /* of its very size: reading beyond is seen */
         struct cay_rfb whole, parts;
+        int r;
 
         if (size > 65536) {
                 free(bytes);
@@ -39,15 +40,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         must(bytes != NULL);
         memcpy(bytes, data, size);
-        if (feed(&whole, &budget, bytes, size, 4096) == 0 && feed(&parts, &budget, bytes, size, 1) == 0) {
-                must(whole.width == parts.width && whole.height == parts.height &&
-                     whole.updates == parts.updates);
-                must(whole.has_screen == parts.has_screen && !whole.pixels == !parts.pixels);
-                if (whole.pixels)
-                        must(memcmp(whole.pixels, parts.pixels, (size_t)whole.width * whole.height * 4) == 0);
-                cay_rfb_done(&parts);
-        }
+        r = feed(&whole, &budgets[0], bytes, size, 4096);
+        must(feed(&parts, &budgets[1], bytes, size, 1) == r);
+        must(whole.width == parts.width && whole.height == parts.height && whole.updates == parts.updates);
+        must(whole.has_screen == parts.has_screen && !whole.pixels == !parts.pixels);
+        if (whole.pixels)
+                must(memcmp(whole.pixels, parts.pixels, (size_t)whole.width * whole.height * 4) == 0);
+        cay_rfb_done(&parts);
         cay_rfb_done(&whole);
+        must(budgets[0].used == 0 && budgets[1].used == 0);
         free(bytes);
         return 0;
 }
