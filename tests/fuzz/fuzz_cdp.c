@@ -9,6 +9,8 @@
 
 #include "domain/browser/cdp_mux.h"
 #include "domain/browser/downloads.h"
+#include "domain/browser/logs.h"
+#include "domain/browser/outline.h"
 #include "domain/browser/tabs.h"
 #include "must.h"
 
@@ -16,6 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct cay_downloads downloads;
 static struct cay_tabs tabs;
+static struct cay_browser_logs logs;
 
 static void on_message(struct cay_cdp_client *c, const struct cay_cdp_message *in)
 {
@@ -32,11 +35,27 @@ static void on_message(struct cay_cdp_client *c, const struct cay_cdp_message *i
         must(strcmp(again.method, in->method) == 0 || in->has_id);
 }
 
+/* Lines, each ended, and never more than was asked for. */
+static void try_outline(struct cay_json_view nodes)
+{
+        cay_auto_buf struct cay_buf text = { 0 };
+        struct cay_outline o;
+
+        cay_buf_init(&text, 1 << 20);
+        if (cay_json_view_open(nodes.at, nodes.len, &nodes) < 0 ||
+            cay_outline_write(nodes, 300, &text, &o) < 0)
+                return;
+        must(text.len <= 300);
+        must(text.len == 0 || cay_buf_data(&text)[text.len - 1] == '\n');
+}
+
 static void on_event(struct cay_cdp_mux *m, const struct cay_cdp_message *in)
 {
         (void)m;
         cay_downloads_hear(&downloads, in, 0);
         cay_tabs_hear(&tabs, in);
+        cay_browser_logs_hear(&logs, in, "tab", 1);
+        try_outline(cay_cdp_find(in->params, "nodes"));
 }
 
 static void take_output(struct cay_cdp_mux *m)
@@ -95,6 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         cay_cdp_mux_done(&mux);
         cay_downloads_done(&downloads);
         cay_tabs_done(&tabs);
+        cay_browser_logs_done(&logs);
         free(bytes);
         return 0;
 }

@@ -5,8 +5,10 @@
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "foundation/base/arena.h"
+#include "foundation/base/buf.h"
 #include "foundation/base/clock.h"
 #include "cay/cli/safe.h"
 #include "cay/cli/tty.h"
@@ -366,6 +368,33 @@ int cay_table_print(FILE *out, struct cay_json_view array, const struct cay_colu
         return r;
 }
 
+/* On a terminal its control sequences are shown, not sent. */
+static void put_whole(FILE *out, struct cay_json_view v)
+{
+        cay_auto_buf struct cay_buf text = { 0 };
+        struct cay_safe_tail tail = { 0 };
+        const char *at;
+
+        cay_buf_init(&text, TABLE_MAX);
+        if ((cay_json_view_is_text(v) ? cay_json_view_text(v, &text) : cay_buf_put(&text, v.at, v.len)) < 0)
+                return;
+        if (text.len > 0 && cay_buf_data(&text)[text.len - 1] != '\n')
+                cay_buf_putc(&text, '\n');
+        at = cay_buf_data(&text);
+        if (!isatty(fileno(out))) {
+                fwrite(at, 1, text.len, out);
+                return;
+        }
+        for (size_t left = text.len; left > 0;) {
+                char shown[CAY_SAFE_SHOWN];
+                size_t n = left < CAY_SAFE_PIECE ? left : CAY_SAFE_PIECE;
+
+                fwrite(shown, 1, cay_safe_next(&tail, at, n, shown), out);
+                at += n;
+                left -= n;
+        }
+}
+
 void cay_record_print(FILE *out, struct cay_json_view object, const struct cay_column *columns)
 {
         bool colours = cay_safe_has_colours(out);
@@ -378,6 +407,10 @@ void cay_record_print(FILE *out, struct cay_json_view object, const struct cay_c
         for (unsigned c = 0; c < count; c++) {
                 char text[CAY_CELL_MAX];
 
+                if (columns[c].kind == CAY_CELL_WHOLE) {
+                        put_whole(out, find(object, columns[c].path));
+                        continue;
+                }
                 cay_cell_format(find(object, columns[c].path), columns[c].kind, text);
                 if (strcmp(text, "-") == 0)
                         continue;

@@ -30,6 +30,7 @@ enum cay_cell {
         CAY_CELL_VOLUMES,  /* of a sandbox: "data:/data:ro" */
         CAY_CELL_BOOL,     /* yes, no */
         CAY_CELL_JSON,     /* as it is */
+        CAY_CELL_WHOLE, /* of a record: a text of any length as it is, other values as JSON, without a head */
 };
 
 /* Texts are arrays in the rows: pointers would need relocation at every start of the program. */

@@ -39,6 +39,7 @@ bool cay_browser_is_exec(const struct cay_exec_view *view)
 static void free_browser(struct cay_browser *b)
 {
         cay_cdp_mux_done(&b->mux);
+        cay_driver_done(&b->driver);
         cay_downloads_done(&b->downloads);
         cay_tabs_done(&b->tabs);
         cay_budget_owner_put(b->payer);
@@ -83,6 +84,7 @@ static void end_browser(struct cay_browser *b, const struct cay_error *why)
 {
         b->is_over = true;
         cay_timer_clear(&b->patience);
+        cay_actions_end(b, why);
         cay_cdp_user_close(&b->own);
         cay_browser_end_io(b);
         cay_cdp_mux_end(&b->mux, why);
@@ -128,6 +130,12 @@ static void look_ready(struct cay_browser *b)
         cay_timer_clear(&b->patience);
         finish_calls(b, &b->starting, NULL);
         cay_browser_note_use(b);
+        cay_actions_wake(b);
+}
+
+static void on_driver(struct cay_driver *d)
+{
+        cay_actions_wake(cay_container_of(d, struct cay_browser, driver));
 }
 
 static void on_version(struct cay_cdp_call *call)
@@ -153,6 +161,8 @@ static void on_own_event(struct cay_cdp_user *u, const struct cay_cdp_message *e
 
         cay_tabs_hear(&b->tabs, event);
         look_ready(b);
+        cay_driver_hear(&b->driver, u, event);
+        cay_actions_hear(b);
 }
 
 static void on_mux_event(struct cay_cdp_mux *m, const struct cay_cdp_message *in)
@@ -220,6 +230,7 @@ static struct cay_browser *make_browser(struct cay_browsers *bs, const struct ca
         b->mux.on_event = on_mux_event;
         b->mux.on_clients = on_clients;
         b->mux.downloads = CAY_BROWSER_DOWNLOADS;
+        b->driver.on_on = on_driver;
         b->next = bs->list;
         bs->list = b;
         return b;
@@ -267,9 +278,9 @@ static struct cay_browser *find_browser(struct cay_browsers *bs, const struct ca
         return b;
 }
 
-static struct cay_browser *find_or_start(struct cay_browsers *bs, const struct cay_viewer *v,
-                                         const char *sandbox, const struct cay_browser_options *options,
-                                         struct cay_error *err)
+struct cay_browser *cay_browser_find_or_start(struct cay_browsers *bs, const struct cay_viewer *v,
+                                              const char *sandbox, const struct cay_browser_options *options,
+                                              struct cay_error *err)
 {
         static const struct cay_browser_options usual = { 0 };
         struct cay_sandbox_view view;
@@ -296,7 +307,7 @@ void cay_browser_start(struct cay_browsers *bs, const struct cay_viewer *v, cons
                        const struct cay_browser_options *options, struct cay_browser_call *call)
 {
         struct cay_error err = { 0 };
-        struct cay_browser *b = find_or_start(bs, v, sandbox, options, &err);
+        struct cay_browser *b = cay_browser_find_or_start(bs, v, sandbox, options, &err);
 
         call->next = NULL;
         if (!b || b->is_ready) {
@@ -325,14 +336,22 @@ void cay_browser_cancel(struct cay_browsers *bs, struct cay_browser_call *call)
                         return;
 }
 
-int cay_browser_get(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
-                    struct cay_browser_view *ret, struct cay_error *err)
+struct cay_browser *cay_browser_find(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
+                                     struct cay_error *err)
 {
         struct cay_sandbox_view view;
         struct cay_browser *b = find_browser(bs, v, sandbox, &view, err);
 
         if (!b && err->code == CAY_OK)
                 cay_fail(err, CAY_NOT_FOUND, "sandbox '%s' has no browser that runs; start it", view.id);
+        return b;
+}
+
+int cay_browser_get(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
+                    struct cay_browser_view *ret, struct cay_error *err)
+{
+        struct cay_browser *b = cay_browser_find(bs, v, sandbox, err);
+
         if (!b)
                 return -1;
         *ret = (struct cay_browser_view){ .sandbox = b->sandbox,
@@ -349,7 +368,7 @@ int cay_browser_get(struct cay_browsers *bs, const struct cay_viewer *v, const c
 int cay_browser_join(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
                      struct cay_cdp_user *u, struct cay_error *err)
 {
-        struct cay_browser *b = find_or_start(bs, v, sandbox, NULL, err);
+        struct cay_browser *b = cay_browser_find_or_start(bs, v, sandbox, NULL, err);
 
         return b ? cay_cdp_user_open(u, &b->mux, bs->env.loop, err) : -1;
 }
@@ -357,7 +376,7 @@ int cay_browser_join(struct cay_browsers *bs, const struct cay_viewer *v, const 
 int cay_browser_connect(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
                         struct cay_cdp_client *c, struct cay_error *err)
 {
-        struct cay_browser *b = find_or_start(bs, v, sandbox, NULL, err);
+        struct cay_browser *b = cay_browser_find_or_start(bs, v, sandbox, NULL, err);
 
         return b ? cay_cdp_client_open(&b->mux, c, err) : -1;
 }

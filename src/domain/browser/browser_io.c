@@ -184,10 +184,10 @@ int cay_browser_adopt_exec(struct cay_browser *b, const char *exec, struct cay_e
         return watch(b, UINT64_MAX, err);
 }
 
-/* While it has clients, its sandbox is in use. */
+/* While it has clients or does something, its sandbox is in use. */
 void cay_browser_note_use(struct cay_browser *b)
 {
-        bool wanted = b->mux.client_count > 1 || !b->is_ready;
+        bool wanted = b->mux.client_count > 1 || !b->is_ready || b->actions;
         struct cay_error err = { 0 };
 
         if (!b->watcher.exec || wanted == b->is_busy)

@@ -2,7 +2,7 @@
 /* One browser, for its files: browser.c finds and begins them, browser_io.c moves bytes, browser_end.c says why one ended. */
 #pragma once
 
-#include "domain/browser/browser.h"
+#include "domain/browser/action.h"
 
 #define CAY_BROWSER_TAIL 1024u /* bytes of what it printed last */
 #define CAY_BROWSER_PIECE (64u * 1024)
@@ -19,6 +19,9 @@ struct cay_browser {
         struct cay_downloads downloads;
         struct cay_tabs tabs;
         struct cay_browser_call *starting, *stopping; /* who waits */
+        struct cay_driver driver;
+        struct cay_action *actions; /* under way */
+        unsigned heard;             /* events that they were told of */
         struct cay_timer patience;
         struct cay_deferred release;
         char product[64], user_agent[256];
@@ -50,6 +53,24 @@ struct cay_viewer cay_browser_viewer(const struct cay_browser *b);
 /* The whole of its end: everybody is told, and it is freed at the end of the round. */
 void cay_browser_over(struct cay_browser *b, const struct cay_error *why);
 void cay_browser_free_if_done(struct cay_browser *b);
+
+/* The sandbox's browser, which is begun if there is none; options NULL: the usual ones. NULL: err says why. */
+struct cay_browser *cay_browser_find_or_start(struct cay_browsers *bs, const struct cay_viewer *v,
+                                              const char *sandbox, const struct cay_browser_options *options,
+                                              struct cay_error *err);
+
+/* The same without beginning one: CAY_NOT_FOUND. */
+struct cay_browser *cay_browser_find(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
+                                     struct cay_error *err);
+
+/* action.c */
+void cay_actions_wake(struct cay_browser *b); /* it is ready, or its driver is on */
+void cay_actions_hear(struct cay_browser *b); /* an event has come; the driver has seen it */
+void cay_actions_end(struct cay_browser *b, const struct cay_error *why);
+
+/* blocked.c: why a page could not be loaded, from Chromium's error ("net::ERR_…"), in words; `what`: "navigation" */
+void cay_browser_explain_net(const struct cay_browser *b, const char *what, const char *url,
+                             const char *error, struct cay_error *ret);
 
 /* browser_io.c */
 void cay_browser_begin_exec(struct cay_browser *b, const struct cay_browser_options *o);

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "foundation/base/base64.h"
 #include "foundation/base/utf8.h"
@@ -18,18 +17,8 @@
 
 void cay_op_key_time(struct cay_json *j, const char *key, uint64_t wall_ms)
 {
-        time_t seconds = (time_t)(wall_ms / 1000);
-        char text[40], whole[48];
-        struct tm tm;
-
         cay_json_key(j, key);
-        if (wall_ms == 0 || !gmtime_r(&seconds, &tm) ||
-            strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm) == 0) {
-                cay_json_null(j);
-                return;
-        }
-        snprintf(whole, sizeof(whole), "%s.%03uZ", text, (unsigned)(wall_ms % 1000));
-        cay_json_text(j, whole);
+        cay_json_time(j, wall_ms);
 }
 
 static void put_map(struct cay_json *j, const char *key, const struct cay_field_map *map)

@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
 
 #include "foundation/base/utf8.h"
 
@@ -273,6 +275,21 @@ void cay_json_bool(struct cay_json *j, bool v)
 void cay_json_null(struct cay_json *j)
 {
         value(j, CAY_JSON_PART_NULL, 0, "null");
+}
+
+void cay_json_time(struct cay_json *j, uint64_t wall_ms)
+{
+        time_t seconds = (time_t)(wall_ms / 1000);
+        char text[40], whole[48];
+        struct tm tm;
+
+        if (wall_ms == 0 || !gmtime_r(&seconds, &tm) ||
+            strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm) == 0) {
+                cay_json_null(j);
+                return;
+        }
+        snprintf(whole, sizeof(whole), "%s.%03uZ", text, (unsigned)(wall_ms % 1000));
+        cay_json_text(j, whole);
 }
 
 bool cay_json_raw_begin(struct cay_json *j)

@@ -64,6 +64,7 @@ void cay_json_u64(struct cay_json *j, uint64_t v);     /* a sink gets at most IN
 void cay_json_i64(struct cay_json *j, int64_t v);
 void cay_json_bool(struct cay_json *j, bool v);
 void cay_json_null(struct cay_json *j);
+void cay_json_time(struct cay_json *j, uint64_t wall_ms); /* "2026-01-31T12:00:00.000Z"; null for 0 */
 /* A value that is JSON text already, as it is. */
 void cay_json_raw(struct cay_json *j, const char *json, size_t len);
 /* The same for text in the making: takes the value's place, then the caller appends it to j->out. False: not to be done. */

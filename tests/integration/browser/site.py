@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages of these tests, served inside a sandbox on 127.0.0.1:8000."""
 import http.server
+import threading
 
 PAGES = {
     "/": """<title>Shop</title><input id=name><button id=add onclick="
@@ -19,14 +20,33 @@ PAGES = {
     "/app": """<title>App</title><nav><a href=/app/one>one</a></nav><main></main><script>
       document.querySelector('a').onclick = e => { e.preventDefault(); history.pushState({}, '', '/app/one'); setTimeout(() => {
         document.querySelector('main').innerHTML = '<h2>Number one</h2>' }, 20) }</script>""",
+    "/form": """<title>Form</title><h1>Sign up</h1><form action=/frame><label>Name <input name=n></label>
+      <label>Born <input type=date name=d></label><select name=s aria-label=Colour><option value=r>Red<option value=g>Green</select>
+      <input type=checkbox id=c aria-label=Agree><button id=go>Send it</button><button disabled id=off>Never</button></form>
+      <div id=late></div><input type=file id=up onchange="this.files[0].text().then(t => document.title = 'up:' + t)">
+      <input id=keys onkeydown="this.dataset.k = (this.dataset.k || '') + '[' + (event.ctrlKey ? 'c-' : '') + event.key + ']'">
+      <button id=ask onclick="document.title = String(confirm('sure?'))">ask</button>
+      <button id=pop onclick="window.open('/frame?popup')">pop</button><div style="height:3000px"></div><p id=end>The end</p>
+      <script>setTimeout(() => { document.getElementById('late').innerHTML = '<button onclick="document.title = `late`">Later</button>' }, 400)
+      console.log('hello', {a: 1}, 7); console.error('bad'); setTimeout(() => { throw new Error('thrown') })
+      fetch('/n/5', {method: 'POST', body: 'sent'})</script>""",
+    "/shadow": """<title>Shadow</title><div id=host></div><iframe srcdoc="<button onclick='parent.document.title = `framed`'>Inner</button>"></iframe><script>
+      document.getElementById('host').attachShadow({mode: 'open'}).innerHTML = '<button onclick="document.title = `shadowed`">Dark</button>'
+      Element.prototype.getBoundingClientRect = () => { throw new Error('mine') }; document.querySelector = () => null</script>""",
 }
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.do_GET()
+
     def do_GET(self):
         path = self.path.split("?")[0]
+        if path == "/slow":
+            threading.Event().wait(5)
         kind, body = "text/html", PAGES.get(path)
         if path.startswith("/n/"):
             kind, body = "text/plain", path[3:]

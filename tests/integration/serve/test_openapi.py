@@ -192,12 +192,32 @@ def secrets(api):
 
 def the_browser(api):
     if not any(os.path.exists("/usr/lib/chromium/" + name) for name in ("chromium-headless-shell", "chromium")):
-        api.called |= {"browser_start", "browser_get", "browser_link", "browser_stop"}
+        api.called.update(name for name in api.ops if name.startswith("browser_"))
         return
     box = api.call("sandbox_create", 201, {"template": "browser"})["sandbox_id"]
     assert api.call("browser_start", body={}, id=box)["status"] == "running"
     assert api.call("browser_get", id=box)["tabs"][0]["url"] == "about:blank"
     assert api.call("browser_link", 201, {}, id=box)["url"].startswith("ws://")
+    page = "data:text/html,<title>Page</title><input id=i><select><option>a</select><input type=file><button>B</button>"
+    assert api.call("browser_navigate", body={"url": page}, id=box)["title"] == "Page"
+    for name, body in (("history", {"go": "reload"}), ("click", {"target": "button"}), ("type", {"text": "x", "target": "#i"}),
+                       ("press", {"keys": "Tab"}), ("scroll", {}), ("select", {"target": "select", "values": ["a"]}),
+                       ("upload", {"target": "[type=file]", "files": ["/etc/passwd"]}), ("wait", {"target": "button"}),
+                       ("text", {}), ("outline", {}), ("dom", {}), ("evaluate", {"expression": "confirm('?')"})):
+        api.call("browser_" + name, body=body, id=box)
+    api.call("browser_dialog", body={"accept": True}, id=box)
+    assert api.call("browser_screenshot", body={}, id=box).startswith(b"\x89PNG")
+    assert api.call("browser_pdf", body={}, id=box).startswith(b"%PDF")
+    tab = api.call("browser_tab_open", body={}, id=box)["tab"]
+    api.call("browser_tabs", id=box)
+    api.call("browser_tab_select", body={}, id=box, tab=tab)
+    api.call("browser_tab_close", id=box, tab=tab)
+    api.call("browser_cookie_set", body={"name": "a", "value": "b", "domain": "a.test"}, id=box)
+    api.call("browser_cookies", id=box)
+    api.call("browser_cookies_clear", body={}, id=box)
+    api.call("browser_console", id=box)
+    number = api.call("browser_requests", id=box)["requests"][0]["number"]
+    api.call("browser_request", id=box, number=number)
     assert api.call("browser_stop", id=box)["stopped"]
     api.call("sandbox_destroy", id=box)
 

@@ -91,6 +91,32 @@ export const OPERATIONS = {
   browser_get: { method: "GET", path: "/api/sandboxes/{id}/browser", query: [], body: null, answer: "json", once: false },
   browser_start: { method: "POST", path: "/api/sandboxes/{id}/browser", query: [], body: "json", answer: "json", once: false },
   browser_stop: { method: "DELETE", path: "/api/sandboxes/{id}/browser", query: [], body: null, answer: "json", once: false },
+  browser_navigate: { method: "POST", path: "/api/sandboxes/{id}/browser/navigate", query: [], body: "json", answer: "json", once: false },
+  browser_history: { method: "POST", path: "/api/sandboxes/{id}/browser/history", query: [], body: "json", answer: "json", once: false },
+  browser_click: { method: "POST", path: "/api/sandboxes/{id}/browser/click", query: [], body: "json", answer: "json", once: false },
+  browser_type: { method: "POST", path: "/api/sandboxes/{id}/browser/type", query: [], body: "json", answer: "json", once: false },
+  browser_press: { method: "POST", path: "/api/sandboxes/{id}/browser/press", query: [], body: "json", answer: "json", once: false },
+  browser_scroll: { method: "POST", path: "/api/sandboxes/{id}/browser/scroll", query: [], body: "json", answer: "json", once: false },
+  browser_select: { method: "POST", path: "/api/sandboxes/{id}/browser/select", query: [], body: "json", answer: "json", once: false },
+  browser_upload: { method: "POST", path: "/api/sandboxes/{id}/browser/upload", query: [], body: "json", answer: "json", once: false },
+  browser_wait: { method: "POST", path: "/api/sandboxes/{id}/browser/wait", query: [], body: "json", answer: "json", once: false },
+  browser_dialog: { method: "POST", path: "/api/sandboxes/{id}/browser/dialog", query: [], body: "json", answer: "json", once: false },
+  browser_text: { method: "POST", path: "/api/sandboxes/{id}/browser/text", query: [], body: "json", answer: "json", once: false },
+  browser_outline: { method: "POST", path: "/api/sandboxes/{id}/browser/outline", query: [], body: "json", answer: "json", once: false },
+  browser_dom: { method: "POST", path: "/api/sandboxes/{id}/browser/dom", query: [], body: "json", answer: "json", once: false },
+  browser_evaluate: { method: "POST", path: "/api/sandboxes/{id}/browser/evaluate", query: [], body: "json", answer: "json", once: false },
+  browser_screenshot: { method: "POST", path: "/api/sandboxes/{id}/browser/screenshot", query: [], body: "json", answer: "bytes", once: false },
+  browser_pdf: { method: "POST", path: "/api/sandboxes/{id}/browser/pdf", query: [], body: "json", answer: "bytes", once: false },
+  browser_tabs: { method: "GET", path: "/api/sandboxes/{id}/browser/tabs", query: ["timeout"], body: null, answer: "json", once: false },
+  browser_tab_open: { method: "POST", path: "/api/sandboxes/{id}/browser/tabs", query: [], body: "json", answer: "json", once: false },
+  browser_tab_close: { method: "DELETE", path: "/api/sandboxes/{id}/browser/tabs/{tab}", query: [], body: "json", answer: "json", once: false },
+  browser_tab_select: { method: "POST", path: "/api/sandboxes/{id}/browser/tabs/{tab}/select", query: [], body: "json", answer: "json", once: false },
+  browser_cookies: { method: "GET", path: "/api/sandboxes/{id}/browser/cookies", query: ["url","tab","timeout"], body: null, answer: "json", once: false },
+  browser_cookie_set: { method: "POST", path: "/api/sandboxes/{id}/browser/cookies", query: [], body: "json", answer: "json", once: false },
+  browser_cookies_clear: { method: "DELETE", path: "/api/sandboxes/{id}/browser/cookies", query: [], body: "json", answer: "json", once: false },
+  browser_requests: { method: "GET", path: "/api/sandboxes/{id}/browser/requests", query: ["type","from","url","limit","tab","timeout"], body: null, answer: "json", once: false },
+  browser_request: { method: "GET", path: "/api/sandboxes/{id}/browser/requests/{number}", query: ["timeout"], body: null, answer: "json", once: false },
+  browser_console: { method: "GET", path: "/api/sandboxes/{id}/browser/console", query: ["level","from","url","limit","tab","timeout"], body: null, answer: "json", once: false },
   browser_link: { method: "POST", path: "/api/sandboxes/{id}/browser/links", query: [], body: "json", answer: "json", once: false },
   network_get: { method: "GET", path: "/api/sandboxes/{id}/network", query: [], body: null, answer: "json", once: false },
   network_update: { method: "PATCH", path: "/api/sandboxes/{id}/network", query: [], body: "json", answer: "json", once: false },
@@ -217,6 +243,32 @@ export interface Operations {
   browser_get: { args: t.BrowserGetArgs; result: t.Browser };
   browser_start: { args: t.BrowserStartArgs; result: t.Browser };
   browser_stop: { args: t.BrowserStopArgs; result: t.BrowserStopResult };
+  browser_navigate: { args: t.BrowserNavigateArgs; result: t.BrowserNavigateResult };
+  browser_history: { args: t.BrowserHistoryArgs; result: t.BrowserHistoryResult };
+  browser_click: { args: t.BrowserClickArgs; result: t.BrowserClickResult };
+  browser_type: { args: t.BrowserTypeArgs; result: t.BrowserAct };
+  browser_press: { args: t.BrowserPressArgs; result: t.BrowserAct };
+  browser_scroll: { args: t.BrowserScrollArgs; result: t.BrowserAct };
+  browser_select: { args: t.BrowserSelectArgs; result: t.BrowserSelectResult };
+  browser_upload: { args: t.BrowserUploadArgs; result: t.BrowserAct };
+  browser_wait: { args: t.BrowserWaitArgs; result: t.BrowserAct };
+  browser_dialog: { args: t.BrowserDialogArgs; result: t.BrowserAct };
+  browser_text: { args: t.BrowserTextArgs; result: t.BrowserTextResult };
+  browser_outline: { args: t.BrowserOutlineArgs; result: t.BrowserOutlineResult };
+  browser_dom: { args: t.BrowserDomArgs; result: t.BrowserDomResult };
+  browser_evaluate: { args: t.BrowserEvaluateArgs; result: t.BrowserEvaluateResult };
+  browser_screenshot: { args: t.BrowserScreenshotArgs; result: Answer };
+  browser_pdf: { args: t.BrowserPdfArgs; result: Answer };
+  browser_tabs: { args: t.BrowserTabsArgs; result: t.BrowserTabsResult };
+  browser_tab_open: { args: t.BrowserTabOpenArgs; result: t.BrowserTabOpenResult };
+  browser_tab_close: { args: t.BrowserTabCloseArgs; result: t.BrowserTabCloseResult };
+  browser_tab_select: { args: t.BrowserTabSelectArgs; result: t.BrowserAct };
+  browser_cookies: { args: t.BrowserCookiesArgs; result: t.BrowserCookiesResult };
+  browser_cookie_set: { args: t.BrowserCookieSetArgs; result: t.BrowserAct };
+  browser_cookies_clear: { args: t.BrowserCookiesClearArgs; result: t.BrowserAct };
+  browser_requests: { args: t.BrowserRequestsArgs; result: t.BrowserRequestsResult };
+  browser_request: { args: t.BrowserRequestArgs; result: t.BrowserRequestResult };
+  browser_console: { args: t.BrowserConsoleArgs; result: t.BrowserConsoleResult };
   browser_link: { args: t.BrowserLinkArgs; result: t.BrowserLinkResult };
   network_get: { args: t.NetworkGetArgs; result: t.Network };
   network_update: { args: t.NetworkUpdateArgs; result: t.Network };
@@ -816,6 +868,166 @@ export class Calls {
    */
   browserStop(args: t.BrowserStopArgs, options?: CallOptions): Promise<t.BrowserStopResult> {
     return this.caller.call("browser_stop", args, undefined, options);
+  }
+
+  /**
+   * Goes to an address in the browser of a sandbox, and answers when the page has loaded; the browser is started
+   * if none runs. POST /api/sandboxes/{id}/browser/navigate, scope exec
+   */
+  browserNavigate(args: t.BrowserNavigateArgs, options?: CallOptions): Promise<t.BrowserNavigateResult> {
+    return this.caller.call("browser_navigate", args, undefined, options);
+  }
+
+  /** Goes back or forward in a tab, or loads its page again. POST /api/sandboxes/{id}/browser/history, scope exec */
+  browserHistory(args: t.BrowserHistoryArgs, options?: CallOptions): Promise<t.BrowserHistoryResult> {
+    return this.caller.call("browser_history", args, undefined, options);
+  }
+
+  /**
+   * Clicks an element, when it is visible and nothing covers it, and waits for the page that it leads to. POST
+   * /api/sandboxes/{id}/browser/click, scope exec
+   */
+  browserClick(args: t.BrowserClickArgs, options?: CallOptions): Promise<t.BrowserClickResult> {
+    return this.caller.call("browser_click", args, undefined, options);
+  }
+
+  /** Types a text into a field. POST /api/sandboxes/{id}/browser/type, scope exec */
+  browserType(args: t.BrowserTypeArgs, options?: CallOptions): Promise<t.BrowserAct> {
+    return this.caller.call("browser_type", args, undefined, options);
+  }
+
+  /** Presses keys in a tab. POST /api/sandboxes/{id}/browser/press, scope exec */
+  browserPress(args: t.BrowserPressArgs, options?: CallOptions): Promise<t.BrowserAct> {
+    return this.caller.call("browser_press", args, undefined, options);
+  }
+
+  /** Scrolls the page, or brings an element into view. POST /api/sandboxes/{id}/browser/scroll, scope exec */
+  browserScroll(args: t.BrowserScrollArgs, options?: CallOptions): Promise<t.BrowserAct> {
+    return this.caller.call("browser_scroll", args, undefined, options);
+  }
+
+  /** Selects options of a list (<select>), and no others. POST /api/sandboxes/{id}/browser/select, scope exec */
+  browserSelect(args: t.BrowserSelectArgs, options?: CallOptions): Promise<t.BrowserSelectResult> {
+    return this.caller.call("browser_select", args, undefined, options);
+  }
+
+  /** Gives files of the sandbox to a file field of a page. POST /api/sandboxes/{id}/browser/upload, scope exec */
+  browserUpload(args: t.BrowserUploadArgs, options?: CallOptions): Promise<t.BrowserAct> {
+    return this.caller.call("browser_upload", args, undefined, options);
+  }
+
+  /**
+   * Waits for an element, a text, an address or the end of loading. POST /api/sandboxes/{id}/browser/wait, scope
+   * exec
+   */
+  browserWait(args: t.BrowserWaitArgs, options?: CallOptions): Promise<t.BrowserAct> {
+    return this.caller.call("browser_wait", args, undefined, options);
+  }
+
+  /**
+   * Answers the dialog that a page shows (alert, confirm, prompt). POST /api/sandboxes/{id}/browser/dialog,
+   * scope exec
+   */
+  browserDialog(args: t.BrowserDialogArgs, options?: CallOptions): Promise<t.BrowserAct> {
+    return this.caller.call("browser_dialog", args, undefined, options);
+  }
+
+  /** Returns the text that a page or an element shows. POST /api/sandboxes/{id}/browser/text, scope exec */
+  browserText(args: t.BrowserTextArgs, options?: CallOptions): Promise<t.BrowserTextResult> {
+    return this.caller.call("browser_text", args, undefined, options);
+  }
+
+  /**
+   * Returns a page as lines for language models: roles, names and states, with references (e12) of what can be
+   * acted on. POST /api/sandboxes/{id}/browser/outline, scope exec
+   */
+  browserOutline(args: t.BrowserOutlineArgs, options?: CallOptions): Promise<t.BrowserOutlineResult> {
+    return this.caller.call("browser_outline", args, undefined, options);
+  }
+
+  /** Returns the HTML of a page or an element, as it is now. POST /api/sandboxes/{id}/browser/dom, scope exec */
+  browserDom(args: t.BrowserDomArgs, options?: CallOptions): Promise<t.BrowserDomResult> {
+    return this.caller.call("browser_dom", args, undefined, options);
+  }
+
+  /** Runs JavaScript in a page and answers with its value. POST /api/sandboxes/{id}/browser/evaluate, scope exec */
+  browserEvaluate(args: t.BrowserEvaluateArgs, options?: CallOptions): Promise<t.BrowserEvaluateResult> {
+    return this.caller.call("browser_evaluate", args, undefined, options);
+  }
+
+  /**
+   * Returns a picture of what a tab shows, of the whole page, or of an element. POST
+   * /api/sandboxes/{id}/browser/screenshot, scope exec
+   */
+  browserScreenshot(args: t.BrowserScreenshotArgs, options?: CallOptions): Promise<Answer> {
+    return this.caller.call("browser_screenshot", args, undefined, options);
+  }
+
+  /** Prints a page as PDF. POST /api/sandboxes/{id}/browser/pdf, scope exec */
+  browserPdf(args: t.BrowserPdfArgs, options?: CallOptions): Promise<Answer> {
+    return this.caller.call("browser_pdf", args, undefined, options);
+  }
+
+  /** Lists the tabs of a browser, with dialogs that are open. GET /api/sandboxes/{id}/browser/tabs, scope read */
+  browserTabs(args: t.BrowserTabsArgs, options?: CallOptions): Promise<t.BrowserTabsResult> {
+    return this.caller.call("browser_tabs", args, undefined, options);
+  }
+
+  /** Opens a tab, which is then the one that is used. POST /api/sandboxes/{id}/browser/tabs, scope exec */
+  browserTabOpen(args: t.BrowserTabOpenArgs, options?: CallOptions): Promise<t.BrowserTabOpenResult> {
+    return this.caller.call("browser_tab_open", args, undefined, options);
+  }
+
+  /** Closes a tab. DELETE /api/sandboxes/{id}/browser/tabs/{tab}, scope exec */
+  browserTabClose(args: t.BrowserTabCloseArgs, options?: CallOptions): Promise<t.BrowserTabCloseResult> {
+    return this.caller.call("browser_tab_close", args, undefined, options);
+  }
+
+  /**
+   * Brings a tab to the front, which is then the one that is used. POST
+   * /api/sandboxes/{id}/browser/tabs/{tab}/select, scope exec
+   */
+  browserTabSelect(args: t.BrowserTabSelectArgs, options?: CallOptions): Promise<t.BrowserAct> {
+    return this.caller.call("browser_tab_select", args, undefined, options);
+  }
+
+  /** Lists cookies of a browser. GET /api/sandboxes/{id}/browser/cookies, scope read */
+  browserCookies(args: t.BrowserCookiesArgs, options?: CallOptions): Promise<t.BrowserCookiesResult> {
+    return this.caller.call("browser_cookies", args, undefined, options);
+  }
+
+  /** Sets a cookie. POST /api/sandboxes/{id}/browser/cookies, scope exec */
+  browserCookieSet(args: t.BrowserCookieSetArgs, options?: CallOptions): Promise<t.BrowserAct> {
+    return this.caller.call("browser_cookie_set", args, undefined, options);
+  }
+
+  /** Removes cookies of a browser. DELETE /api/sandboxes/{id}/browser/cookies, scope exec */
+  browserCookiesClear(args: t.BrowserCookiesClearArgs, options?: CallOptions): Promise<t.BrowserAct> {
+    return this.caller.call("browser_cookies_clear", args, undefined, options);
+  }
+
+  /**
+   * Lists what the pages of a browser asked of the network, since it was first used by an op browser_*: the
+   * newest 1,000. GET /api/sandboxes/{id}/browser/requests, scope read
+   */
+  browserRequests(args: t.BrowserRequestsArgs, options?: CallOptions): Promise<t.BrowserRequestsResult> {
+    return this.caller.call("browser_requests", args, undefined, options);
+  }
+
+  /**
+   * Returns a request of a page with headers and bodies; the body is null when the browser does not have it any
+   * more. GET /api/sandboxes/{id}/browser/requests/{number}, scope read
+   */
+  browserRequest(args: t.BrowserRequestArgs, options?: CallOptions): Promise<t.BrowserRequestResult> {
+    return this.caller.call("browser_request", args, undefined, options);
+  }
+
+  /**
+   * Lists what pages wrote to their consoles, with exceptions, since the browser was first used by an op
+   * browser_*: the newest 500. GET /api/sandboxes/{id}/browser/console, scope read
+   */
+  browserConsole(args: t.BrowserConsoleArgs, options?: CallOptions): Promise<t.BrowserConsoleResult> {
+    return this.caller.call("browser_console", args, undefined, options);
   }
 
   /**

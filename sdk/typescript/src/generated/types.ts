@@ -681,6 +681,62 @@ export interface BrowserDownload {
   started_at: string | null;
 }
 
+export interface BrowserAct {
+  tab: number | null;
+  url: string;
+  title: string;
+  dialog?: BrowserDialog;
+  opened_tab: number | null;
+  took_ms: number;
+  timings: {
+    ready_ms: number;
+    act_ms: number;
+    settle_ms: number;
+  };
+}
+
+export interface BrowserDialog {
+  type: string;
+  message: string;
+  default_text: string;
+}
+
+export interface BrowserTabState {
+  tab: number;
+  id: string;
+  url: string;
+  title: string;
+  current: boolean;
+  crashed: boolean;
+  dialog?: BrowserDialog;
+}
+
+export interface BrowserRequest {
+  number: number;
+  tab: number;
+  method: string;
+  url: string;
+  type: string;
+  state: string;
+  status: number | null;
+  mime_type: string | null;
+  error: string | null;
+  from_cache: boolean;
+  bytes: number;
+  started_at: string | null;
+  duration_ms: number;
+}
+
+export interface BrowserMessage {
+  number: number;
+  tab: number;
+  level: string;
+  text: string;
+  url: string | null;
+  line: number;
+  at: string | null;
+}
+
 export interface Network {
   network: string;
   allow: string[];
@@ -2475,6 +2531,664 @@ export interface BrowserStopArgs {
 export interface BrowserStopResult {
   sandbox_id: string;
   stopped: boolean;
+}
+
+/** Arguments of browser_navigate. */
+export interface BrowserNavigateArgs {
+  /** the sandbox */
+  id: string;
+  /** where to go; without a scheme it is https */
+  url: string;
+  /** load (default), domcontentloaded, networkidle or commit */
+  until?: string | null;
+  /** number or id of a tab; default: the one used last */
+  tab?: string | null;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Answer of browser_navigate. */
+export interface BrowserNavigateResult {
+  tab: number | null;
+  url: string;
+  title: string;
+  dialog?: BrowserDialog;
+  opened_tab: number | null;
+  took_ms: number;
+  timings: {
+    ready_ms: number;
+    act_ms: number;
+    settle_ms: number;
+  };
+  status: number | null;
+  download: boolean;
+}
+
+/** Arguments of browser_history. */
+export interface BrowserHistoryArgs {
+  /** the sandbox */
+  id: string;
+  /** back, forward or reload */
+  go: string;
+  /** load (default), domcontentloaded, networkidle or commit */
+  until?: string | null;
+  /** number or id of a tab; default: the one used last */
+  tab?: string | null;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Answer of browser_history. */
+export interface BrowserHistoryResult {
+  tab: number | null;
+  url: string;
+  title: string;
+  dialog?: BrowserDialog;
+  opened_tab: number | null;
+  took_ms: number;
+  timings: {
+    ready_ms: number;
+    act_ms: number;
+    settle_ms: number;
+  };
+  status: number | null;
+  download: boolean;
+}
+
+/** Arguments of browser_click. */
+export interface BrowserClickArgs {
+  /** the sandbox */
+  id: string;
+  /** an element: its reference in an outline (e12), a CSS selector, or text=… for what has this text */
+  target?: string | null;
+  /** in place of a target: pixels from the left of the page's view */
+  x?: number | null;
+  /** pixels from the top */
+  y?: number | null;
+  /** left (default), middle or right */
+  button?: string | null;
+  /** 2: a double click; default 1 */
+  count?: number | null;
+  /** keys that are held meanwhile, like ctrl+shift */
+  keys?: string | null;
+  /** number or id of a tab; default: the one used last */
+  tab?: string | null;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Answer of browser_click. */
+export interface BrowserClickResult {
+  tab: number | null;
+  url: string;
+  title: string;
+  dialog?: BrowserDialog;
+  opened_tab: number | null;
+  took_ms: number;
+  timings: {
+    ready_ms: number;
+    act_ms: number;
+    settle_ms: number;
+  };
+  x: number;
+  y: number;
+}
+
+/** Arguments of browser_type. */
+export interface BrowserTypeArgs {
+  /** the sandbox */
+  id: string;
+  /** what to type */
+  text: string;
+  /**
+   * an element: its reference in an outline (e12), a CSS selector, or text=… for what has this text; default:
+   * what has the focus
+   */
+  target?: string | null;
+  /** in place of what is there */
+  clear?: boolean | null;
+  /** press Enter afterwards */
+  submit?: boolean | null;
+  /** number or id of a tab; default: the one used last */
+  tab?: string | null;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Arguments of browser_press. */
+export interface BrowserPressArgs {
+  /** the sandbox */
+  id: string;
+  /** keys one after the other, with blanks between: Enter, ctrl+a, Tab Tab Enter */
+  keys: string;
+  /** number or id of a tab; default: the one used last */
+  tab?: string | null;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Arguments of browser_scroll. */
+export interface BrowserScrollArgs {
+  /** the sandbox */
+  id: string;
+  /** down (default without target), up, left or right */
+  direction?: string | null;
+  /** pixels; default 600 */
+  amount?: number | null;
+  /** an element that is brought into view; with direction, the wheel turns over it */
+  target?: string | null;
+  /** in place of a target: pixels from the left of the page's view */
+  x?: number | null;
+  /** pixels from the top */
+  y?: number | null;
+  /** number or id of a tab; default: the one used last */
+  tab?: string | null;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Arguments of browser_select. */
+export interface BrowserSelectArgs {
+  /** the sandbox */
+  id: string;
+  /** an element: its reference in an outline (e12), a CSS selector, or text=… for what has this text */
+  target: string;
+  /** values or labels of options */
+  values: string[];
+  /** number or id of a tab; default: the one used last */
+  tab?: string | null;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Answer of browser_select. */
+export interface BrowserSelectResult {
+  tab: number | null;
+  url: string;
+  title: string;
+  dialog?: BrowserDialog;
+  opened_tab: number | null;
+  took_ms: number;
+  timings: {
+    ready_ms: number;
+    act_ms: number;
+    settle_ms: number;
+  };
+  selected: string[];
+}
+
+/** Arguments of browser_upload. */
+export interface BrowserUploadArgs {
+  /** the sandbox */
+  id: string;
+  /** an element: its reference in an outline (e12), a CSS selector, or text=… for what has this text */
+  target: string;
+  /** paths in the sandbox */
+  files: string[];
+  /** number or id of a tab; default: the one used last */
+  tab?: string | null;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Arguments of browser_wait. */
+export interface BrowserWaitArgs {
+  /** the sandbox */
+  id: string;
+  /** an element: a CSS selector or text=… */
+  target?: string | null;
+  /** of the element: visible (default), hidden or attached */
+  state?: string | null;
+  /** that the page, or the element, shows */
+  text?: string | null;
+  /** a part of the tab's address */
+  url?: string | null;
+  /** of the page: load, domcontentloaded or networkidle */
+  until?: string | null;
+  /** and so long after that */
+  delay?: number | string | null;
+  /** number or id of a tab; default: the one used last */
+  tab?: string | null;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Arguments of browser_dialog. */
+export interface BrowserDialogArgs {
+  /** the sandbox */
+  id: string;
+  /** press OK; otherwise it is dismissed */
+  accept?: boolean | null;
+  /** the answer to a prompt */
+  text?: string | null;
+  /** number or id of a tab; default: the one used last */
+  tab?: string | null;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Arguments of browser_text. */
+export interface BrowserTextArgs {
+  /** the sandbox */
+  id: string;
+  /**
+   * an element: its reference in an outline (e12), a CSS selector, or text=… for what has this text; default:
+   * the page
+   */
+  target?: string | null;
+  /** characters; default all */
+  limit?: number | null;
+  /** number or id of a tab; default: the one used last */
+  tab?: string | null;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Answer of browser_text. */
+export interface BrowserTextResult {
+  tab: number | null;
+  url: string;
+  title: string;
+  dialog?: BrowserDialog;
+  opened_tab: number | null;
+  took_ms: number;
+  timings: {
+    ready_ms: number;
+    act_ms: number;
+    settle_ms: number;
+  };
+  text: string;
+  length: number;
+  truncated: boolean;
+}
+
+/** Arguments of browser_outline. */
+export interface BrowserOutlineArgs {
+  /** the sandbox */
+  id: string;
+  /** characters; default all */
+  limit?: number | null;
+  /** number or id of a tab; default: the one used last */
+  tab?: string | null;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Answer of browser_outline. */
+export interface BrowserOutlineResult {
+  tab: number | null;
+  url: string;
+  title: string;
+  dialog?: BrowserDialog;
+  opened_tab: number | null;
+  took_ms: number;
+  timings: {
+    ready_ms: number;
+    act_ms: number;
+    settle_ms: number;
+  };
+  outline: string;
+  lines: number;
+  truncated: boolean;
+}
+
+/** Arguments of browser_dom. */
+export interface BrowserDomArgs {
+  /** the sandbox */
+  id: string;
+  /**
+   * an element: its reference in an outline (e12), a CSS selector, or text=… for what has this text; default:
+   * the document
+   */
+  target?: string | null;
+  /** characters; default all */
+  limit?: number | null;
+  /** number or id of a tab; default: the one used last */
+  tab?: string | null;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Answer of browser_dom. */
+export interface BrowserDomResult {
+  tab: number | null;
+  url: string;
+  title: string;
+  dialog?: BrowserDialog;
+  opened_tab: number | null;
+  took_ms: number;
+  timings: {
+    ready_ms: number;
+    act_ms: number;
+    settle_ms: number;
+  };
+  html: string;
+  length: number;
+  truncated: boolean;
+}
+
+/** Arguments of browser_evaluate. */
+export interface BrowserEvaluateArgs {
+  /** the sandbox */
+  id: string;
+  /** JavaScript, run in the page; a promise is awaited */
+  expression: string;
+  /** number or id of a tab; default: the one used last */
+  tab?: string | null;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Answer of browser_evaluate. */
+export interface BrowserEvaluateResult {
+  tab: number | null;
+  url: string;
+  title: string;
+  dialog?: BrowserDialog;
+  opened_tab: number | null;
+  took_ms: number;
+  timings: {
+    ready_ms: number;
+    act_ms: number;
+    settle_ms: number;
+  };
+  value: unknown;
+  type: string;
+}
+
+/** Arguments of browser_screenshot. */
+export interface BrowserScreenshotArgs {
+  /** the sandbox */
+  id: string;
+  /**
+   * an element: its reference in an outline (e12), a CSS selector, or text=… for what has this text; default:
+   * what the tab shows
+   */
+  target?: string | null;
+  /** the whole page, at most 16,384 pixels high (4,000 below 1 GiB of memory) */
+  full?: boolean | null;
+  /** png (default), jpeg or webp */
+  format?: string | null;
+  /** of jpeg and webp, in percent */
+  quality?: number | null;
+  /** 0.05 to 2; default 1 */
+  scale?: number | string | null;
+  /** number or id of a tab; default: the one used last */
+  tab?: string | null;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Arguments of browser_pdf. */
+export interface BrowserPdfArgs {
+  /** the sandbox */
+  id: string;
+  /** wider than high */
+  landscape?: boolean | null;
+  /** number or id of a tab; default: the one used last */
+  tab?: string | null;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Arguments of browser_tabs. */
+export interface BrowserTabsArgs {
+  /** the sandbox */
+  id: string;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string;
+}
+
+/** Answer of browser_tabs. */
+export interface BrowserTabsResult {
+  tab: number | null;
+  url: string;
+  title: string;
+  dialog?: BrowserDialog;
+  opened_tab: number | null;
+  took_ms: number;
+  timings: {
+    ready_ms: number;
+    act_ms: number;
+    settle_ms: number;
+  };
+  tabs: BrowserTabState[];
+}
+
+/** Arguments of browser_tab_open. */
+export interface BrowserTabOpenArgs {
+  /** the sandbox */
+  id: string;
+  /** default: an empty page */
+  url?: string | null;
+  /** load (default), domcontentloaded, networkidle or commit */
+  until?: string | null;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Answer of browser_tab_open. */
+export interface BrowserTabOpenResult {
+  tab: number | null;
+  url: string;
+  title: string;
+  dialog?: BrowserDialog;
+  opened_tab: number | null;
+  took_ms: number;
+  timings: {
+    ready_ms: number;
+    act_ms: number;
+    settle_ms: number;
+  };
+  status: number | null;
+  download: boolean;
+}
+
+/** Arguments of browser_tab_close. */
+export interface BrowserTabCloseArgs {
+  /** the sandbox */
+  id: string;
+  /** its number or id */
+  tab: string;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Answer of browser_tab_close. */
+export interface BrowserTabCloseResult {
+  tab: number | null;
+  url: string;
+  title: string;
+  dialog?: BrowserDialog;
+  opened_tab: number | null;
+  took_ms: number;
+  timings: {
+    ready_ms: number;
+    act_ms: number;
+    settle_ms: number;
+  };
+  tabs: BrowserTabState[];
+}
+
+/** Arguments of browser_tab_select. */
+export interface BrowserTabSelectArgs {
+  /** the sandbox */
+  id: string;
+  /** its number or id */
+  tab: string;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Arguments of browser_cookies. */
+export interface BrowserCookiesArgs {
+  /** the sandbox */
+  id: string;
+  /** only those that would be sent there */
+  url?: string;
+  /** number or id of a tab; default: the one used last */
+  tab?: string;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string;
+}
+
+/** Answer of browser_cookies. */
+export interface BrowserCookiesResult {
+  tab: number | null;
+  url: string;
+  title: string;
+  dialog?: BrowserDialog;
+  opened_tab: number | null;
+  took_ms: number;
+  timings: {
+    ready_ms: number;
+    act_ms: number;
+    settle_ms: number;
+  };
+  cookies: unknown;
+}
+
+/** Arguments of browser_cookie_set. */
+export interface BrowserCookieSetArgs {
+  /** the sandbox */
+  id: string;
+  /** of the cookie */
+  name: string;
+  /** of the cookie */
+  value: string;
+  /** an address that it is for; this or domain */
+  url?: string | null;
+  /** example.com, or .example.com with all below it */
+  domain?: string | null;
+  /** default / */
+  path?: string | null;
+  /** Unix time in seconds; default: with the browser */
+  expires?: number | null;
+  /** not for the page's own code */
+  http_only?: boolean | null;
+  /** for https alone */
+  secure?: boolean | null;
+  /** Strict, Lax or None */
+  same_site?: string | null;
+  /** number or id of a tab; default: the one used last */
+  tab?: string | null;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Arguments of browser_cookies_clear. */
+export interface BrowserCookiesClearArgs {
+  /** the sandbox */
+  id: string;
+  /** only this one; default: all */
+  name?: string | null;
+  /** with name: that it is for */
+  url?: string | null;
+  /** with name: the same */
+  domain?: string | null;
+  /** number or id of a tab; default: the one used last */
+  tab?: string | null;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string | null;
+}
+
+/** Arguments of browser_requests. */
+export interface BrowserRequestsArgs {
+  /** the sandbox */
+  id: string;
+  /** only these: Document, XHR, Fetch, Script, Image … */
+  type?: string;
+  /** the first number to list */
+  from?: number;
+  /** only those with this in their address */
+  url?: string;
+  /** at most so many; default 100: the last ones, or the first ones from `from` */
+  limit?: number;
+  /** number or id of a tab; default: the one used last */
+  tab?: string;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string;
+}
+
+/** Answer of browser_requests. */
+export interface BrowserRequestsResult {
+  tab: number | null;
+  url: string;
+  title: string;
+  dialog?: BrowserDialog;
+  opened_tab: number | null;
+  took_ms: number;
+  timings: {
+    ready_ms: number;
+    act_ms: number;
+    settle_ms: number;
+  };
+  requests: BrowserRequest[];
+}
+
+/** Arguments of browser_request. */
+export interface BrowserRequestArgs {
+  /** the sandbox */
+  id: string;
+  /** of the list */
+  number: string;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string;
+}
+
+/** Answer of browser_request. */
+export interface BrowserRequestResult {
+  tab: number | null;
+  url: string;
+  title: string;
+  dialog?: BrowserDialog;
+  opened_tab: number | null;
+  took_ms: number;
+  timings: {
+    ready_ms: number;
+    act_ms: number;
+    settle_ms: number;
+  };
+  request: BrowserRequest;
+  request_headers: Record<string, string>;
+  response_headers: Record<string, string>;
+  request_body: string | null;
+  body?: string | null;
+  body_base64?: string | null;
+}
+
+/** Arguments of browser_console. */
+export interface BrowserConsoleArgs {
+  /** the sandbox */
+  id: string;
+  /** only these: log, info, warning, error, exception … */
+  level?: string;
+  /** the first number to list */
+  from?: number;
+  /** only those with this in their address */
+  url?: string;
+  /** at most so many; default 100: the last ones, or the first ones from `from` */
+  limit?: number;
+  /** number or id of a tab; default: the one used last */
+  tab?: string;
+  /** the most that it may take, with the start of the browser; default 30 seconds */
+  timeout?: number | string;
+}
+
+/** Answer of browser_console. */
+export interface BrowserConsoleResult {
+  tab: number | null;
+  url: string;
+  title: string;
+  dialog?: BrowserDialog;
+  opened_tab: number | null;
+  took_ms: number;
+  timings: {
+    ready_ms: number;
+    act_ms: number;
+    settle_ms: number;
+  };
+  messages: BrowserMessage[];
 }
 
 /** Arguments of browser_link. */

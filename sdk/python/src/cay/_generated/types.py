@@ -748,6 +748,70 @@ class BrowserDownload(TypedDict):
     started_at: Optional[str]
 
 
+class BrowserActTimings(TypedDict):
+    ready_ms: int
+    act_ms: int
+    settle_ms: int
+
+
+class _BrowserActAlways(TypedDict):
+    tab: Optional[int]
+    url: str
+    title: str
+    opened_tab: Optional[int]
+    took_ms: int
+    timings: BrowserActTimings
+
+
+class BrowserAct(_BrowserActAlways, total=False):
+    dialog: BrowserDialog
+
+
+class BrowserDialog(TypedDict):
+    type: str
+    message: str
+    default_text: str
+
+
+class _BrowserTabStateAlways(TypedDict):
+    tab: int
+    id: str
+    url: str
+    title: str
+    current: bool
+    crashed: bool
+
+
+class BrowserTabState(_BrowserTabStateAlways, total=False):
+    dialog: BrowserDialog
+
+
+class BrowserRequest(TypedDict):
+    number: int
+    tab: int
+    method: str
+    url: str
+    type: str
+    state: str
+    status: Optional[int]
+    mime_type: Optional[str]
+    error: Optional[str]
+    from_cache: bool
+    bytes: int
+    started_at: Optional[str]
+    duration_ms: int
+
+
+class BrowserMessage(TypedDict):
+    number: int
+    tab: int
+    level: str
+    text: str
+    url: Optional[str]
+    line: int
+    at: Optional[str]
+
+
 class Network(TypedDict):
     network: str
     allow: List[str]
@@ -1428,6 +1492,322 @@ class EngineListResult(TypedDict):
 class BrowserStopResult(TypedDict):
     sandbox_id: str
     stopped: bool
+
+
+class BrowserNavigateResultTimings(TypedDict):
+    ready_ms: int
+    act_ms: int
+    settle_ms: int
+
+
+class _BrowserNavigateResultAlways(TypedDict):
+    tab: Optional[int]
+    url: str
+    title: str
+    opened_tab: Optional[int]
+    took_ms: int
+    timings: BrowserNavigateResultTimings
+    status: Optional[int]
+    download: bool
+
+
+class BrowserNavigateResult(_BrowserNavigateResultAlways, total=False):
+    dialog: BrowserDialog
+
+
+class BrowserHistoryResultTimings(TypedDict):
+    ready_ms: int
+    act_ms: int
+    settle_ms: int
+
+
+class _BrowserHistoryResultAlways(TypedDict):
+    tab: Optional[int]
+    url: str
+    title: str
+    opened_tab: Optional[int]
+    took_ms: int
+    timings: BrowserHistoryResultTimings
+    status: Optional[int]
+    download: bool
+
+
+class BrowserHistoryResult(_BrowserHistoryResultAlways, total=False):
+    dialog: BrowserDialog
+
+
+class BrowserClickResultTimings(TypedDict):
+    ready_ms: int
+    act_ms: int
+    settle_ms: int
+
+
+class _BrowserClickResultAlways(TypedDict):
+    tab: Optional[int]
+    url: str
+    title: str
+    opened_tab: Optional[int]
+    took_ms: int
+    timings: BrowserClickResultTimings
+    x: int
+    y: int
+
+
+class BrowserClickResult(_BrowserClickResultAlways, total=False):
+    dialog: BrowserDialog
+
+
+class BrowserSelectResultTimings(TypedDict):
+    ready_ms: int
+    act_ms: int
+    settle_ms: int
+
+
+class _BrowserSelectResultAlways(TypedDict):
+    tab: Optional[int]
+    url: str
+    title: str
+    opened_tab: Optional[int]
+    took_ms: int
+    timings: BrowserSelectResultTimings
+    selected: List[str]
+
+
+class BrowserSelectResult(_BrowserSelectResultAlways, total=False):
+    dialog: BrowserDialog
+
+
+class BrowserTextResultTimings(TypedDict):
+    ready_ms: int
+    act_ms: int
+    settle_ms: int
+
+
+class _BrowserTextResultAlways(TypedDict):
+    tab: Optional[int]
+    url: str
+    title: str
+    opened_tab: Optional[int]
+    took_ms: int
+    timings: BrowserTextResultTimings
+    text: str
+    length: int
+    truncated: bool
+
+
+class BrowserTextResult(_BrowserTextResultAlways, total=False):
+    dialog: BrowserDialog
+
+
+class BrowserOutlineResultTimings(TypedDict):
+    ready_ms: int
+    act_ms: int
+    settle_ms: int
+
+
+class _BrowserOutlineResultAlways(TypedDict):
+    tab: Optional[int]
+    url: str
+    title: str
+    opened_tab: Optional[int]
+    took_ms: int
+    timings: BrowserOutlineResultTimings
+    outline: str
+    lines: int
+    truncated: bool
+
+
+class BrowserOutlineResult(_BrowserOutlineResultAlways, total=False):
+    dialog: BrowserDialog
+
+
+class BrowserDomResultTimings(TypedDict):
+    ready_ms: int
+    act_ms: int
+    settle_ms: int
+
+
+class _BrowserDomResultAlways(TypedDict):
+    tab: Optional[int]
+    url: str
+    title: str
+    opened_tab: Optional[int]
+    took_ms: int
+    timings: BrowserDomResultTimings
+    html: str
+    length: int
+    truncated: bool
+
+
+class BrowserDomResult(_BrowserDomResultAlways, total=False):
+    dialog: BrowserDialog
+
+
+class BrowserEvaluateResultTimings(TypedDict):
+    ready_ms: int
+    act_ms: int
+    settle_ms: int
+
+
+class _BrowserEvaluateResultAlways(TypedDict):
+    tab: Optional[int]
+    url: str
+    title: str
+    opened_tab: Optional[int]
+    took_ms: int
+    timings: BrowserEvaluateResultTimings
+    value: Any
+    type: str
+
+
+class BrowserEvaluateResult(_BrowserEvaluateResultAlways, total=False):
+    dialog: BrowserDialog
+
+
+class BrowserTabsResultTimings(TypedDict):
+    ready_ms: int
+    act_ms: int
+    settle_ms: int
+
+
+class _BrowserTabsResultAlways(TypedDict):
+    tab: Optional[int]
+    url: str
+    title: str
+    opened_tab: Optional[int]
+    took_ms: int
+    timings: BrowserTabsResultTimings
+    tabs: List[BrowserTabState]
+
+
+class BrowserTabsResult(_BrowserTabsResultAlways, total=False):
+    dialog: BrowserDialog
+
+
+class BrowserTabOpenResultTimings(TypedDict):
+    ready_ms: int
+    act_ms: int
+    settle_ms: int
+
+
+class _BrowserTabOpenResultAlways(TypedDict):
+    tab: Optional[int]
+    url: str
+    title: str
+    opened_tab: Optional[int]
+    took_ms: int
+    timings: BrowserTabOpenResultTimings
+    status: Optional[int]
+    download: bool
+
+
+class BrowserTabOpenResult(_BrowserTabOpenResultAlways, total=False):
+    dialog: BrowserDialog
+
+
+class BrowserTabCloseResultTimings(TypedDict):
+    ready_ms: int
+    act_ms: int
+    settle_ms: int
+
+
+class _BrowserTabCloseResultAlways(TypedDict):
+    tab: Optional[int]
+    url: str
+    title: str
+    opened_tab: Optional[int]
+    took_ms: int
+    timings: BrowserTabCloseResultTimings
+    tabs: List[BrowserTabState]
+
+
+class BrowserTabCloseResult(_BrowserTabCloseResultAlways, total=False):
+    dialog: BrowserDialog
+
+
+class BrowserCookiesResultTimings(TypedDict):
+    ready_ms: int
+    act_ms: int
+    settle_ms: int
+
+
+class _BrowserCookiesResultAlways(TypedDict):
+    tab: Optional[int]
+    url: str
+    title: str
+    opened_tab: Optional[int]
+    took_ms: int
+    timings: BrowserCookiesResultTimings
+    cookies: Any
+
+
+class BrowserCookiesResult(_BrowserCookiesResultAlways, total=False):
+    dialog: BrowserDialog
+
+
+class BrowserRequestsResultTimings(TypedDict):
+    ready_ms: int
+    act_ms: int
+    settle_ms: int
+
+
+class _BrowserRequestsResultAlways(TypedDict):
+    tab: Optional[int]
+    url: str
+    title: str
+    opened_tab: Optional[int]
+    took_ms: int
+    timings: BrowserRequestsResultTimings
+    requests: List[BrowserRequest]
+
+
+class BrowserRequestsResult(_BrowserRequestsResultAlways, total=False):
+    dialog: BrowserDialog
+
+
+class BrowserRequestResultTimings(TypedDict):
+    ready_ms: int
+    act_ms: int
+    settle_ms: int
+
+
+class _BrowserRequestResultAlways(TypedDict):
+    tab: Optional[int]
+    url: str
+    title: str
+    opened_tab: Optional[int]
+    took_ms: int
+    timings: BrowserRequestResultTimings
+    request: BrowserRequest
+    request_headers: Dict[str, str]
+    response_headers: Dict[str, str]
+    request_body: Optional[str]
+
+
+class BrowserRequestResult(_BrowserRequestResultAlways, total=False):
+    dialog: BrowserDialog
+    body: Optional[str]
+    body_base64: Optional[str]
+
+
+class BrowserConsoleResultTimings(TypedDict):
+    ready_ms: int
+    act_ms: int
+    settle_ms: int
+
+
+class _BrowserConsoleResultAlways(TypedDict):
+    tab: Optional[int]
+    url: str
+    title: str
+    opened_tab: Optional[int]
+    took_ms: int
+    timings: BrowserConsoleResultTimings
+    messages: List[BrowserMessage]
+
+
+class BrowserConsoleResult(_BrowserConsoleResultAlways, total=False):
+    dialog: BrowserDialog
 
 
 class BrowserLinkResult(TypedDict):

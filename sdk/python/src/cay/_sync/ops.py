@@ -8,8 +8,24 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Union, cast
 from .._generated.types import (
     ArchivePutResult,
     Browser,
+    BrowserAct,
+    BrowserClickResult,
+    BrowserConsoleResult,
+    BrowserCookiesResult,
+    BrowserDomResult,
+    BrowserEvaluateResult,
+    BrowserHistoryResult,
     BrowserLinkResult,
+    BrowserNavigateResult,
+    BrowserOutlineResult,
+    BrowserRequestResult,
+    BrowserRequestsResult,
+    BrowserSelectResult,
     BrowserStopResult,
+    BrowserTabCloseResult,
+    BrowserTabOpenResult,
+    BrowserTabsResult,
+    BrowserTextResult,
     CodeRunLimits,
     CodeRunWorkspace,
     ComputerPosition,
@@ -44,6 +60,7 @@ from .._generated.types import (
     FileWriteResult,
     HealthLiveResult,
     HealthReadyResult,
+    Image,
     Intent,
     JournalCheck,
     Key,
@@ -1443,6 +1460,506 @@ class Ops:
         id: the sandbox
         """
         return cast(BrowserStopResult, self._call("browser_stop", {"id": id}))
+
+    def browser_navigate(
+        self,
+        *,
+        id: str,
+        url: str,
+        until: Optional[str] = None,
+        tab: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+    ) -> BrowserNavigateResult:
+        """Goes to an address in the browser of a sandbox, and answers when the page has loaded; the browser is started if none runs
+
+        id: the sandbox
+        url: where to go; without a scheme it is https
+        until: load (default), domcontentloaded, networkidle or commit
+        tab: number or id of a tab; default: the one used last
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserNavigateResult, self._call("browser_navigate", {"id": id, "url": url, "until": until, "tab": tab, "timeout": timeout}))
+
+    def browser_history(
+        self,
+        *,
+        id: str,
+        go: str,
+        until: Optional[str] = None,
+        tab: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+    ) -> BrowserHistoryResult:
+        """Goes back or forward in a tab, or loads its page again
+
+        id: the sandbox
+        go: back, forward or reload
+        until: load (default), domcontentloaded, networkidle or commit
+        tab: number or id of a tab; default: the one used last
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserHistoryResult, self._call("browser_history", {"id": id, "go": go, "until": until, "tab": tab, "timeout": timeout}))
+
+    def browser_click(
+        self,
+        *,
+        id: str,
+        target: Optional[str] = None,
+        x: Optional[int] = None,
+        y: Optional[int] = None,
+        button: Optional[str] = None,
+        count: Optional[int] = None,
+        keys: Optional[str] = None,
+        tab: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+    ) -> BrowserClickResult:
+        """Clicks an element, when it is visible and nothing covers it, and waits for the page that it leads to
+
+        id: the sandbox
+        target: an element: its reference in an outline (e12), a CSS selector, or text=… for what has this text
+        x: in place of a target: pixels from the left of the page's view
+        y: pixels from the top
+        button: left (default), middle or right
+        count: 2: a double click; default 1
+        keys: keys that are held meanwhile, like ctrl+shift
+        tab: number or id of a tab; default: the one used last
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserClickResult, self._call("browser_click", {
+            "id": id,
+            "target": target,
+            "x": x,
+            "y": y,
+            "button": button,
+            "count": count,
+            "keys": keys,
+            "tab": tab,
+            "timeout": timeout,
+        }))
+
+    def browser_type(
+        self,
+        *,
+        id: str,
+        text: str,
+        target: Optional[str] = None,
+        clear: Optional[bool] = None,
+        submit: Optional[bool] = None,
+        tab: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+    ) -> BrowserAct:
+        """Types a text into a field
+
+        id: the sandbox
+        text: what to type
+        target: an element: its reference in an outline (e12), a CSS selector, or text=… for what has this text; default: what
+            has the focus
+        clear: in place of what is there
+        submit: press Enter afterwards
+        tab: number or id of a tab; default: the one used last
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserAct, self._call("browser_type", {"id": id, "text": text, "target": target, "clear": clear, "submit": submit, "tab": tab, "timeout": timeout}))
+
+    def browser_press(
+        self,
+        *,
+        id: str,
+        keys: str,
+        tab: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+    ) -> BrowserAct:
+        """Presses keys in a tab
+
+        id: the sandbox
+        keys: keys one after the other, with blanks between: Enter, ctrl+a, Tab Tab Enter
+        tab: number or id of a tab; default: the one used last
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserAct, self._call("browser_press", {"id": id, "keys": keys, "tab": tab, "timeout": timeout}))
+
+    def browser_scroll(
+        self,
+        *,
+        id: str,
+        direction: Optional[str] = None,
+        amount: Optional[int] = None,
+        target: Optional[str] = None,
+        x: Optional[int] = None,
+        y: Optional[int] = None,
+        tab: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+    ) -> BrowserAct:
+        """Scrolls the page, or brings an element into view
+
+        id: the sandbox
+        direction: down (default without target), up, left or right
+        amount: pixels; default 600
+        target: an element that is brought into view; with direction, the wheel turns over it
+        x: in place of a target: pixels from the left of the page's view
+        y: pixels from the top
+        tab: number or id of a tab; default: the one used last
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserAct, self._call("browser_scroll", {
+            "id": id,
+            "direction": direction,
+            "amount": amount,
+            "target": target,
+            "x": x,
+            "y": y,
+            "tab": tab,
+            "timeout": timeout,
+        }))
+
+    def browser_select(
+        self,
+        *,
+        id: str,
+        target: str,
+        values: Sequence[str],
+        tab: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+    ) -> BrowserSelectResult:
+        """Selects options of a list (<select>), and no others
+
+        id: the sandbox
+        target: an element: its reference in an outline (e12), a CSS selector, or text=… for what has this text
+        values: values or labels of options
+        tab: number or id of a tab; default: the one used last
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserSelectResult, self._call("browser_select", {"id": id, "target": target, "values": values, "tab": tab, "timeout": timeout}))
+
+    def browser_upload(
+        self,
+        *,
+        id: str,
+        target: str,
+        files: Sequence[str],
+        tab: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+    ) -> BrowserAct:
+        """Gives files of the sandbox to a file field of a page
+
+        id: the sandbox
+        target: an element: its reference in an outline (e12), a CSS selector, or text=… for what has this text
+        files: paths in the sandbox
+        tab: number or id of a tab; default: the one used last
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserAct, self._call("browser_upload", {"id": id, "target": target, "files": files, "tab": tab, "timeout": timeout}))
+
+    def browser_wait(
+        self,
+        *,
+        id: str,
+        target: Optional[str] = None,
+        state: Optional[str] = None,
+        text: Optional[str] = None,
+        url: Optional[str] = None,
+        until: Optional[str] = None,
+        delay: Union[int, float, str, None] = None,
+        tab: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+    ) -> BrowserAct:
+        """Waits for an element, a text, an address or the end of loading
+
+        id: the sandbox
+        target: an element: a CSS selector or text=…
+        state: of the element: visible (default), hidden or attached
+        text: that the page, or the element, shows
+        url: a part of the tab's address
+        until: of the page: load, domcontentloaded or networkidle
+        delay: and so long after that
+        tab: number or id of a tab; default: the one used last
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserAct, self._call("browser_wait", {
+            "id": id,
+            "target": target,
+            "state": state,
+            "text": text,
+            "url": url,
+            "until": until,
+            "delay": delay,
+            "tab": tab,
+            "timeout": timeout,
+        }))
+
+    def browser_dialog(
+        self,
+        *,
+        id: str,
+        accept: Optional[bool] = None,
+        text: Optional[str] = None,
+        tab: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+    ) -> BrowserAct:
+        """Answers the dialog that a page shows (alert, confirm, prompt)
+
+        id: the sandbox
+        accept: press OK; otherwise it is dismissed
+        text: the answer to a prompt
+        tab: number or id of a tab; default: the one used last
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserAct, self._call("browser_dialog", {"id": id, "accept": accept, "text": text, "tab": tab, "timeout": timeout}))
+
+    def browser_text(
+        self,
+        *,
+        id: str,
+        target: Optional[str] = None,
+        limit: Optional[int] = None,
+        tab: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+    ) -> BrowserTextResult:
+        """Returns the text that a page or an element shows
+
+        id: the sandbox
+        target: an element: its reference in an outline (e12), a CSS selector, or text=… for what has this text; default: the
+            page
+        limit: characters; default all
+        tab: number or id of a tab; default: the one used last
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserTextResult, self._call("browser_text", {"id": id, "target": target, "limit": limit, "tab": tab, "timeout": timeout}))
+
+    def browser_outline(
+        self,
+        *,
+        id: str,
+        limit: Optional[int] = None,
+        tab: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+    ) -> BrowserOutlineResult:
+        """Returns a page as lines for language models: roles, names and states, with references (e12) of what can be acted on
+
+        id: the sandbox
+        limit: characters; default all
+        tab: number or id of a tab; default: the one used last
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserOutlineResult, self._call("browser_outline", {"id": id, "limit": limit, "tab": tab, "timeout": timeout}))
+
+    def browser_dom(
+        self,
+        *,
+        id: str,
+        target: Optional[str] = None,
+        limit: Optional[int] = None,
+        tab: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+    ) -> BrowserDomResult:
+        """Returns the HTML of a page or an element, as it is now
+
+        id: the sandbox
+        target: an element: its reference in an outline (e12), a CSS selector, or text=… for what has this text; default: the
+            document
+        limit: characters; default all
+        tab: number or id of a tab; default: the one used last
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserDomResult, self._call("browser_dom", {"id": id, "target": target, "limit": limit, "tab": tab, "timeout": timeout}))
+
+    def browser_evaluate(
+        self,
+        *,
+        id: str,
+        expression: str,
+        tab: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+    ) -> BrowserEvaluateResult:
+        """Runs JavaScript in a page and answers with its value
+
+        id: the sandbox
+        expression: JavaScript, run in the page; a promise is awaited
+        tab: number or id of a tab; default: the one used last
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserEvaluateResult, self._call("browser_evaluate", {"id": id, "expression": expression, "tab": tab, "timeout": timeout}))
+
+    def browser_tabs(self, *, id: str, timeout: Optional[Union[int, float, str]] = None) -> BrowserTabsResult:
+        """Lists the tabs of a browser, with dialogs that are open
+
+        id: the sandbox
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserTabsResult, self._call("browser_tabs", {"id": id, "timeout": timeout}))
+
+    def browser_tab_open(
+        self,
+        *,
+        id: str,
+        url: Optional[str] = None,
+        until: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+    ) -> BrowserTabOpenResult:
+        """Opens a tab, which is then the one that is used
+
+        id: the sandbox
+        url: default: an empty page
+        until: load (default), domcontentloaded, networkidle or commit
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserTabOpenResult, self._call("browser_tab_open", {"id": id, "url": url, "until": until, "timeout": timeout}))
+
+    def browser_tab_close(self, *, id: str, tab: str, timeout: Union[int, float, str, None] = None) -> BrowserTabCloseResult:
+        """Closes a tab
+
+        id: the sandbox
+        tab: its number or id
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserTabCloseResult, self._call("browser_tab_close", {"id": id, "tab": tab, "timeout": timeout}))
+
+    def browser_tab_select(self, *, id: str, tab: str, timeout: Union[int, float, str, None] = None) -> BrowserAct:
+        """Brings a tab to the front, which is then the one that is used
+
+        id: the sandbox
+        tab: its number or id
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserAct, self._call("browser_tab_select", {"id": id, "tab": tab, "timeout": timeout}))
+
+    def browser_cookies(
+        self,
+        *,
+        id: str,
+        url: Optional[str] = None,
+        tab: Optional[str] = None,
+        timeout: Optional[Union[int, float, str]] = None,
+    ) -> BrowserCookiesResult:
+        """Lists cookies of a browser
+
+        id: the sandbox
+        url: only those that would be sent there
+        tab: number or id of a tab; default: the one used last
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserCookiesResult, self._call("browser_cookies", {"id": id, "url": url, "tab": tab, "timeout": timeout}))
+
+    def browser_cookie_set(
+        self,
+        *,
+        id: str,
+        name: str,
+        value: str,
+        url: Optional[str] = None,
+        domain: Optional[str] = None,
+        path: Optional[str] = None,
+        expires: Optional[int] = None,
+        http_only: Optional[bool] = None,
+        secure: Optional[bool] = None,
+        same_site: Optional[str] = None,
+        tab: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+    ) -> BrowserAct:
+        """Sets a cookie
+
+        id: the sandbox
+        name: of the cookie
+        value: of the cookie
+        url: an address that it is for; this or domain
+        domain: example.com, or .example.com with all below it
+        path: default /
+        expires: Unix time in seconds; default: with the browser
+        http_only: not for the page's own code
+        secure: for https alone
+        same_site: Strict, Lax or None
+        tab: number or id of a tab; default: the one used last
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserAct, self._call("browser_cookie_set", {
+            "id": id,
+            "name": name,
+            "value": value,
+            "url": url,
+            "domain": domain,
+            "path": path,
+            "expires": expires,
+            "http_only": http_only,
+            "secure": secure,
+            "same_site": same_site,
+            "tab": tab,
+            "timeout": timeout,
+        }))
+
+    def browser_cookies_clear(
+        self,
+        *,
+        id: str,
+        name: Optional[str] = None,
+        url: Optional[str] = None,
+        domain: Optional[str] = None,
+        tab: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+    ) -> BrowserAct:
+        """Removes cookies of a browser
+
+        id: the sandbox
+        name: only this one; default: all
+        url: with name: that it is for
+        domain: with name: the same
+        tab: number or id of a tab; default: the one used last
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserAct, self._call("browser_cookies_clear", {"id": id, "name": name, "url": url, "domain": domain, "tab": tab, "timeout": timeout}))
+
+    def browser_requests(
+        self,
+        *,
+        id: str,
+        type: Optional[str] = None,
+        from_: Optional[int] = None,
+        url: Optional[str] = None,
+        limit: Optional[int] = None,
+        tab: Optional[str] = None,
+        timeout: Optional[Union[int, float, str]] = None,
+    ) -> BrowserRequestsResult:
+        """Lists what the pages of a browser asked of the network, since it was first used by an op browser_*: the newest 1,000
+
+        id: the sandbox
+        type: only these: Document, XHR, Fetch, Script, Image …
+        from_: the first number to list
+        url: only those with this in their address
+        limit: at most so many; default 100: the last ones, or the first ones from `from`
+        tab: number or id of a tab; default: the one used last
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserRequestsResult, self._call("browser_requests", {"id": id, "type": type, "from": from_, "url": url, "limit": limit, "tab": tab, "timeout": timeout}))
+
+    def browser_request(self, *, id: str, number: str, timeout: Optional[Union[int, float, str]] = None) -> BrowserRequestResult:
+        """Returns a request of a page with headers and bodies; the body is null when the browser does not have it any more
+
+        id: the sandbox
+        number: of the list
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserRequestResult, self._call("browser_request", {"id": id, "number": number, "timeout": timeout}))
+
+    def browser_console(
+        self,
+        *,
+        id: str,
+        level: Optional[str] = None,
+        from_: Optional[int] = None,
+        url: Optional[str] = None,
+        limit: Optional[int] = None,
+        tab: Optional[str] = None,
+        timeout: Optional[Union[int, float, str]] = None,
+    ) -> BrowserConsoleResult:
+        """Lists what pages wrote to their consoles, with exceptions, since the browser was first used by an op browser_*: the newest 500
+
+        id: the sandbox
+        level: only these: log, info, warning, error, exception …
+        from_: the first number to list
+        url: only those with this in their address
+        limit: at most so many; default 100: the last ones, or the first ones from `from`
+        tab: number or id of a tab; default: the one used last
+        timeout: the most that it may take, with the start of the browser; default 30 seconds
+        """
+        return cast(BrowserConsoleResult, self._call("browser_console", {"id": id, "level": level, "from": from_, "url": url, "limit": limit, "tab": tab, "timeout": timeout}))
 
     def browser_link(self, *, id: str, expires_in: Union[int, float, str, None] = None) -> BrowserLinkResult:
         """Makes an address for Playwright, Puppeteer and other clients of the DevTools protocol: it needs no other credential, expires, and is good for this browser alone

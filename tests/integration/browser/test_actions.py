@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The ops browser_*: pages used through REST, the command line and MCP, with Debian's Chromium. test_actions.py [NAME…] runs some."""
+import json
+import os
+import struct
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from test_browser import CAY, PATIENCE_S, PROGRAMS, Daemon, make, path, wait_for  # noqa: E402
+
+SITE = "http://127.0.0.1:8000"
+
+
+class Page:
+    def __init__(self, d, box):
+        self.d, self.box = d, box
+
+    def ask(self, action, **fields):
+        return self.d.ask("POST", path(self.box, action), fields)
+
+    def do(self, action, **fields):
+        got = self.d.must(200, "POST", path(self.box, action), fields)
+        t = got["timings"]
+        assert got["took_ms"] >= t["act_ms"] >= 0 and t["ready_ms"] >= 0 and t["settle_ms"] >= 0, got
+        return got
+
+    def fail(self, status, words, action, **fields):
+        got = self.ask(action, **fields)
+        assert got.status == status and words in got.json["error"]["message"], (action, fields, got.status, got.body)
+        return got.json["error"]
+
+    def get(self, what, query=""):
+        return self.d.must(200, "GET", path(self.box, what) + query)
+
+    def value(self, expression):
+        return self.do("evaluate", expression=expression)["value"]
+
+    def bytes(self, action, **fields):
+        got = self.d.ask("POST", path(self.box, action), fields)
+        assert got.status == 200, got.body
+        return got.body
+
+
+def png_size(data):
+    assert data.startswith(b"\x89PNG"), data[:40]
+    return struct.unpack(">II", data[16:24])
+
+
+def reference(outline, text):
+    (line,) = [x for x in outline.splitlines() if text in x]
+    return line.split("[")[1].split("]")[0]
+
+
+def navigating(p):
+    got = p.do("navigate", url="127.0.0.1:8000/form")  # the browser is started by it
+    assert (got["title"], got["status"], got["url"], got["tab"]) == ("Form", 200, SITE + "/form", 1), got
+    assert p.do("navigate", url=SITE + "/nothing")["status"] == 404
+    assert p.do("navigate", url=SITE + "/form#part", until="domcontentloaded")["url"].endswith("#part")
+    assert p.do("navigate", url=SITE + "/form#other")["url"].endswith("#other")  # within the page
+    assert p.do("history", go="back")["url"].endswith("#part")
+    assert p.do("history", go="back")["url"] == SITE + "/nothing"
+    assert p.do("history", go="forward")["title"] == "Form"
+    assert p.do("history", go="reload", until="networkidle")["title"] == "Form"
+    assert p.do("navigate", url=SITE + "/file")["download"] is True
+    p.fail(400, "go: must be", "history", go="up")
+    p.fail(400, "until: must be", "navigate", url=SITE, until="soon")
+    error = p.fail(403, "navigation blocked: example.com is not allowed by this sandbox's network", "navigate", url="https://example.com/x")
+    assert error.get("field") == "url", error
+    p.fail(409, "nothing listens there", "navigate", url="http://127.0.0.1:8009/")
+    p.fail(409, "no page to go forward to", "history", go="forward")
+    p.fail(404, "tab: there is no tab '77'", "text", tab="77")
+    p.fail(504, "was not done in 0.3 seconds: ", "navigate", url=SITE + "/slow", timeout=0.3)
+
+
+def using(p):
+    p.do("navigate", url=SITE + "/form")
+    assert p.do("click", target="text=Later")["title"] == "late"  # waits until it is there
+    shown = p.do("outline")
+    assert 'heading "Sign up" level=1' in shown["outline"] and not shown["truncated"], shown["outline"]
+    name, colour = reference(shown["outline"], 'textbox "Name"'), reference(shown["outline"], 'combobox "Colour"')
+    assert 'button "Never"' in shown["outline"] and "disabled" in shown["outline"]
+    p.do("type", target=name, text="Grüße 😀")
+    p.do("type", target=name, text="!")
+    assert p.value("document.forms[0].n.value") == "Grüße 😀!"
+    p.do("type", target=name, text="Ada", clear=True)
+    assert p.value("document.forms[0].n.value") == "Ada"
+    assert 'value="Ada"' in p.do("outline")["outline"]
+    p.do("type", target="input[name=d]", text="2001-02-03")
+    assert p.value("document.forms[0].d.value") == "2001-02-03"
+    p.fail(400, "is no value for this field", "type", target="input[name=d]", text="soon")
+    p.fail(400, "takes no text", "type", target="#go", text="x")
+    assert p.do("select", target=colour, values=["Green"])["selected"] == ["Green"]
+    p.fail(400, 'there are: "Red", "Green"', "select", target=colour, values=["Blue"])
+    p.do("click", target="#c")
+    assert p.value("document.querySelector('#c').checked") is True
+    p.do("click", target="#keys")
+    p.do("press", keys="a Tab")
+    p.do("type", target="#keys", text="text")
+    p.do("press", keys="ctrl+a Delete Enter")
+    assert p.value("[keys.dataset.k, keys.value]") == ["[a][Tab][c-a][Delete][Enter]", ""]
+    p.fail(400, "keys: 'Hyper' cannot be held", "press", keys="a Hyper+b")
+    p.fail(504, "'#off' is disabled", "click", target="#off", timeout=0.5)
+    p.fail(504, "no element matches '#none'", "click", target="#none", timeout=0.5)
+    p.fail(400, "is no reference (e12), no CSS selector", "click", target="##")
+    p.fail(404, "e999999 is not on the page any more", "click", target="e999999")
+    p.do("scroll")
+    wait_for("the page to scroll", lambda: p.value("scrollY") > 100)
+    p.do("scroll", target="#end")
+    assert p.value("document.querySelector('#end').getBoundingClientRect().bottom <= innerHeight") is True
+    at = p.value("(r => [r.x + r.width / 2, r.y + r.height / 2].map(Math.round))(document.querySelector('#ask').getBoundingClientRect())")
+    p.do("scroll", target="#ask")
+    at = p.value("(r => [r.x + r.width / 2, r.y + r.height / 2].map(Math.round))(document.querySelector('#ask').getBoundingClientRect())")
+    asked = p.do("click", x=at[0], y=at[1])  # a dialog is a part of the result, and waits
+    assert asked["dialog"]["type"] == "confirm" and asked["dialog"]["message"] == "sure?", asked
+    p.fail(409, "the page shows a dialog and waits: confirm 'sure?'", "text")
+    assert p.get("tabs")["tabs"][0]["dialog"]["message"] == "sure?"
+    p.do("dialog", accept=True)
+    assert p.value("document.title") == "true"
+    p.fail(409, "no dialog is open", "dialog")
+    d = p.d
+    d.must(200, "POST", f"/api/sandboxes/{p.box}/execute", {"command": ["sh", "-c", "echo -n of-the-sandbox >/tmp/u.txt"]})
+    p.do("upload", target="#up", files=["/tmp/u.txt"])
+    p.do("wait", target="text=The end", delay=0.01)
+    wait_for("the upload", lambda: p.value("document.title") == "up:of-the-sandbox")
+    p.fail(504, "'#end' is not hidden", "wait", target="#end", state="hidden", timeout=0.3)
+    p.fail(400, "say what to wait for", "wait")
+    sent = p.do("click", target="text=Send it")  # leads to another page, which is waited for
+    assert sent["title"] == "Frame" and "n=Ada&d=2001-02-03&s=g" in sent["url"], sent
+    # A page that changes JavaScript's objects; shadow trees and frames.
+    p.do("navigate", url=SITE + "/shadow")
+    assert p.do("click", target="text=Dark")["title"] == "shadowed"
+    assert p.do("click", target="text=Inner")["title"] == "framed"
+
+
+def looking(p):
+    p.do("navigate", url=SITE + "/form", until="networkidle")
+    got = p.do("text")
+    assert "Sign up" in got["text"] and got["length"] == len(got["text"]), got
+    assert p.do("text", target="h1", limit=4)["text"] == "Sign" and p.do("text", target="h1", limit=4)["truncated"]
+    assert p.do("dom", target="h1")["html"] == "<h1>Sign up</h1>"
+    assert p.do("dom")["html"].startswith("<html>")
+    assert p.do("outline", limit=30)["truncated"]
+    assert p.do("evaluate", expression="await new Promise(r => setTimeout(r, 10, {a: [1, null]}))")["value"] == {"a": [1, None]}
+    assert p.do("evaluate", expression="undefined")["type"] == "undefined"
+    assert p.value("1/0") == "Infinity"
+    p.fail(400, "expression: threw TypeError", "evaluate", expression="null.x")
+    p.fail(400, "its value cannot be sent", "evaluate", expression="window")
+    p.fail(504, "the expression has not ended", "evaluate", expression="new Promise(() => 0)", timeout=0.3)
+    assert png_size(p.bytes("screenshot")) == (800, 600)
+    assert png_size(p.bytes("screenshot", scale=0.5)) == (400, 300)
+    w, h = png_size(p.bytes("screenshot", full=True))
+    assert w == 800 and h > 3000, (w, h)
+    w, h = png_size(p.bytes("screenshot", target="h1"))
+    assert w > 100 and h < 100, (w, h)
+    assert p.bytes("screenshot", format="jpeg", quality=50).startswith(b"\xff\xd8")
+    p.fail(400, "format: must be", "screenshot", format="bmp")
+    assert p.bytes("pdf").startswith(b"%PDF")
+    # What it asked of the network, with bodies; what it printed.
+    rows = p.get("requests", "?url=/n/5")["requests"]
+    one = [r for r in rows if r["state"] == "done"][-1]
+    assert (one["method"], one["status"], one["type"]) == ("POST", 200, "Fetch"), one
+    got = p.get("requests/%d" % one["number"])
+    assert got["body"] == "5" and got["request_body"] == "sent" and got["response_headers"]["Content-Type"] == "text/plain", got
+    assert p.d.ask("GET", path(p.box, "requests/99999")).status == 404
+    assert [r["url"] for r in p.get("requests", "?from=1&limit=1&type=document")["requests"]] == [SITE + "/form"]
+    said = p.get("console", "?limit=500")["messages"]
+    assert {("log", "hello Object 7"), ("error", "bad")} <= {(m["level"], m["text"]) for m in said}, said
+    assert any(m["level"] == "exception" and "thrown" in m["text"] for m in said), said
+
+
+def keeping(p):
+    d, box = p.d, p.box
+    p.do("cookies", name="a", value="1", url=SITE)
+    p.do("cookies", name="b", value="2", domain="other.test", http_only=True)
+    assert {c["name"] for c in p.get("cookies")["cookies"]} == {"a", "b"}
+    assert [c["name"] for c in p.get("cookies", "?url=" + SITE)["cookies"]] == ["a"]
+    assert p.do("navigate", url=SITE + "/cookie")["title"] == "a=1"
+    p.fail(400, "url: give the address or the domain", "cookies", name="c", value="3")
+    d.must(200, "DELETE", path(box, "cookies"), {"name": "a", "url": SITE})
+    assert [c["name"] for c in p.get("cookies")["cookies"]] == ["b"]
+    d.must(200, "DELETE", path(box, "cookies"))
+    assert p.get("cookies")["cookies"] == []
+    # Tabs
+    p.do("navigate", url=SITE + "/form")
+    popped = p.do("click", target="#pop")
+    assert popped["title"] == "Form", popped  # the tab that was used stays the one that is used
+    wait_for("the popup", lambda: len(p.get("tabs")["tabs"]) == 2)
+    (other,) = [t for t in p.get("tabs")["tabs"] if not t["current"]]
+    assert any(r["tab"] == other["tab"] and "popup" in r["url"] for r in p.get("requests")["requests"])  # its first request too
+    p.do("wait", tab=str(other["tab"]), url="popup")
+    opened = p.do("tabs", url=SITE + "/frame")
+    assert opened["title"] == "Frame" and opened["status"] == 200 and p.do("text")["tab"] == opened["tab"]
+    d.must(200, "POST", path(box, "tabs", "1", "select"), {})
+    assert p.do("text")["title"] == "Form"
+    left = d.must(200, "DELETE", path(box, "tabs", str(opened["tab"])))["tabs"]
+    assert [t["tab"] for t in left] == [1, other["tab"]], left
+    p.fail(404, "there is no tab", "text", tab=str(opened["tab"]))
+    # A crash ends the action with its own words; going somewhere mends it.
+    crash = p.ask("navigate", url="chrome://crash", timeout=5)
+    assert crash.status != 200, crash.body
+    p.fail(409, "the page crashed", "text")
+    assert p.do("navigate", url=SITE + "/frame")["title"] == "Frame"
+
+
+def test_rest(d):
+    box = make(d)
+    d.must(200, "POST", path(box), {"width": 800, "height": 600})
+    p = Page(d, box)
+    for part in (navigating, using, looking, keeping):
+        part(p)
+        print("ok", part.__name__, flush=True)
+    assert d.must(200, "GET", path(box))["clients"] == 0  # actions are no clients
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def test_command_line(d):
+    box = make(d)
+
+    def cay(*args):
+        return subprocess.run([CAY, "browser", *args], capture_output=True, timeout=PATIENCE_S, check=True,
+                              env={**os.environ, "CAY_URL": f"http://127.0.0.1:{d.port}", "CAY_TOKEN": d.token}).stdout
+
+    assert b"Form" in cay("navigate", box, SITE + "/form")
+    outline = cay("outline", box).decode()
+    assert 'heading "Sign up" level=1\n' in outline, outline
+    cay("type", box, "Ada", reference(outline, 'textbox "Name"'))
+    assert cay("evaluate", box, "document.forms[0].n.value") == b"Ada\n"
+    assert json.loads(cay("text", box, "--json"))["text"].startswith("Sign up")
+    assert png_size(cay("screenshot", box, "--full"))[1] > 3000
+    assert b"/form" in cay("requests", box) and b"hello" in cay("console", box)
+    cay("open", box)
+    assert b"about:blank" in cay("tabs", box)
+    cay("stop", box)
+    got = d.ask("GET", path(box, "tabs"))  # to look starts nothing
+    assert got.status == 404 and "has no browser that runs" in got.json["error"]["message"], got
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def main():
+    if not any(os.path.exists(p) for p in PROGRAMS):
+        print("skipped: Chromium is not installed (apt-get install chromium-headless-shell)")
+        sys.exit(77)
+    wanted = sys.argv[1:]
+    with Daemon() as d:
+        for name, test in list(globals().items()):
+            if name.startswith("test_") and callable(test) and (not wanted or name in wanted):
+                test(d)
+                print("ok", name, flush=True)
+
+
+if __name__ == "__main__":
+    main()
