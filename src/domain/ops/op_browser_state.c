@@ -3,7 +3,7 @@
 #include "domain/ops/browser_act.h"
 #include "domain/ops/result_rows.h"
 
-#define TOOL(title, text, ...) CAY_TOOL(title, text, .group = "browser", __VA_ARGS__)
+#define TOOL(title, text, ...) CAY_TOOL(title, text, .group = "browser_state", __VA_ARGS__)
 #define READS .flags = CAY_TOOL_READS
 #define OPEN .flags = CAY_TOOL_OPEN
 #define COMMON .args_size = sizeof(struct cay_action_args), .run = cay_op_browser_act

@@ -239,6 +239,7 @@ def the_desktop(api):
     api.call("desktop_get", id=box)
     api.call("desktop_start", 201, {"width": 800, "height": 600}, id=box)
     api.call("desktop_start", body={}, id=box)
+    api.call("desktop_link", 201, {}, id=box)
     assert api.call("computer_screenshot", body={"scale": 0.5}, id=box).startswith(b"\x89PNG")
     api.call("computer_screen", id=box)
     for name, body in (("move", {"x": 1, "y": 2}), ("click", {"x": 1, "y": 2}), ("drag", {"x": 1, "y": 2, "to_x": 3, "to_y": 4}),
