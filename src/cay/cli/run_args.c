@@ -89,6 +89,19 @@ static int set_engine(void *args, const struct cay_flag *flag, const char *value
         return cay_flag_set_text(args, flag, value, err);
 }
 
+/* cay-docker reads it from there: as the image of the run, and as the one that may be used. */
+static int set_image(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err)
+{
+        struct cay_run_args *a = args;
+
+        if (!value[0])
+                return cay_fail(err, CAY_INVALID, "--image: is empty; name an image that Docker has");
+        if (setenv("CAY_DOCKER_IMAGE", value, 1) < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "note the image");
+        a->has_image = true;
+        return 0;
+}
+
 /* Also in days, because runs are kept that long. */
 static int set_keep(void *args, const struct cay_flag *flag, const char *value, struct cay_error *err)
 {
@@ -190,6 +203,8 @@ static const struct cay_flag table[] = {
           "of "
           "CAY_DOCKER_IMAGE); process or spawn (no isolation at all, with --allow-missing all) (native)",
           set_engine, offsetof(struct cay_run_args, engine) },
+        { "image", "NAME", "run in this image of Docker, with the engine docker (CAY_DOCKER_IMAGE)",
+          set_image, 0 },
         { "id", "NAME", "name the run (a new id)", TEXT(id) },
         CAY_KEPT_DATA,
         { "run-id", "NAME", "the same as --id", TEXT(id) },
@@ -294,6 +309,18 @@ static int settle_network(struct cay_run_args *a, struct cay_error *err)
         return 0;
 }
 
+/* An image is Docker's. */
+static int settle_engine(struct cay_run_args *a, struct cay_error *err)
+{
+        if (!a->has_image || (a->engine != NULL && strcmp(a->engine, "docker") == 0))
+                return 0;
+        if (a->engine != NULL)
+                return cay_fail(err, CAY_INVALID,
+                                "--image: the engine '%.40s' has no images; use --engine docker", a->engine);
+        a->engine = "docker";
+        return 0;
+}
+
 int cay_run_args_read(struct cay_run_args *a, int argc, char **argv, struct cay_error *err)
 {
         int rest = 0, r;
@@ -316,7 +343,7 @@ int cay_run_args_read(struct cay_run_args *a, int argc, char **argv, struct cay_
                 return cay_fail(
                         err, CAY_INVALID,
                         "--output-limit: at most 256 MiB with --json, because the output is kept in memory");
-        if (settle_network(a, err) < 0 || make_task(a, err) < 0)
+        if (settle_engine(a, err) < 0 || settle_network(a, err) < 0 || make_task(a, err) < 0)
                 return -1;
         if (a->keep_ms > 0 && a->workspace_mode != CAY_WORKSPACE_COW)
                 return cay_fail(err, CAY_INVALID, "--keep: needs --workspace DIR:cow");

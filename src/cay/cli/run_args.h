@@ -12,7 +12,7 @@ struct cay_run_args {
         const char *template, *workspace, *user, *cwd, *engine, *id;
         struct cay_flag_list env, allow, deny;
         enum cay_run_network_mode network;
-        bool has_network;
+        bool has_network, has_image;
         struct cay_limits limits;
         unsigned may_skip, test_off;
         unsigned given; /* limits (mask) that have an option here */

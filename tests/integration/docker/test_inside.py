@@ -177,6 +177,17 @@ class OneShot(unittest.TestCase):
                                    "dd if=/dev/zero of=/tmp/big bs=1024 count=1024").stdout)
         self.assertEqual((told["exit_code"], told["skipped"]), (0, ["disk"]), told)
 
+    def test_an_image_by_name(self):
+        def cay(*words):
+            return subprocess.run([CAY, "run", *words], env={"PATH": os.environ["PATH"], "DOCKER_HOST": os.environ["DOCKER_HOST"]},
+                                  capture_output=True, text=True, check=False, timeout=120)
+        got = cay("--image", IMAGE, "--", "echo", "hello")
+        self.assertEqual((got.returncode, got.stdout), (0, "hello\n"), got)
+        got = cay("--image", "nosuch:1", "true")
+        self.assertTrue(got.returncode == 125 and "nosuch:1" in got.stderr, got)
+        got = cay("--image", IMAGE, "--engine", "native", "true")
+        self.assertTrue(got.returncode != 0 and "--image: the engine 'native' has no images" in got.stderr, got)
+
     def test_a_workspace(self):
         with tempfile.TemporaryDirectory() as folder:
             os.chmod(folder, 0o755)
