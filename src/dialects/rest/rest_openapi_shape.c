@@ -117,7 +117,7 @@ static void put_members(struct cay_json *j, const struct cay_result_table *shape
 static void put_required(struct cay_json *j, const struct cay_result_table *shape)
 {
         for (const struct cay_result_field *f = shape->fields; f->name; f++) {
-                if (f->kind == CAY_RESULT_ALSO)
+                if (f->kind == CAY_RESULT_ALSO && !(f->flags & CAY_RESULT_OPTIONAL))
                         put_required(j, f->table);
                 else if (!(f->flags & CAY_RESULT_OPTIONAL))
                         cay_json_text(j, f->name);

@@ -9,6 +9,7 @@
 #include "domain/model/sandbox_options.h"
 #include "domain/settings/config.h"
 #include "dialects/shared/foreign.h"
+#include "domain/ops/browser_act.h"
 #include "domain/ops/view.h"
 #include "domain/ops/result_rows.h"
 #include "domain/ops/results.h"
@@ -60,9 +61,12 @@ struct execute_args {
 
 static const struct cay_field execute_fields[] = {
         { "sandbox_type", CAY_FIELD_TEXT, AT(sandbox_type), 0, "code (default) or browser", .max = 63 },
-        { "action", CAY_FIELD_TEXT, AT(action), 0, "execute (default)", .max = 63 },
-        { "code", CAY_FIELD_TEXT, AT(code), 0, "what to run", .max = 1024 * 1024 },
-        { "url", CAY_FIELD_TEXT, AT(url), 0, "for a browser; code does not look at it", .max = 4096 },
+        { "action", CAY_FIELD_TEXT, AT(action), 0,
+          "execute (default); browser: also navigate, screenshot, dom, network, which do the same",
+          .max = 63 },
+        { "code", CAY_FIELD_TEXT, AT(code), 0,
+          "what to run; browser: JavaScript in the page, may be left out", .max = 1024 * 1024 },
+        { "url", CAY_FIELD_TEXT, AT(url), 0, "browser: where to go; code does not look at it", .max = 4096 },
         { "language", CAY_FIELD_TEXT, AT(language), 0, "of the code; default: python", .max = 63 },
         { "timeout", CAY_FIELD_DURATION, AT(timeout_ms), 0, "seconds; default: 30" },
 #define CAY_SANDBOX_FIELD(kind, name, uses, head, doc)                                                       \
@@ -76,27 +80,53 @@ static const struct cay_field execute_fields[] = {
         {},
 };
 
+static bool is_browser(const struct execute_args *a)
+{
+        return a->sandbox_type && strcmp(a->sandbox_type, "browser") == 0;
+}
+
+static bool knows_action(const struct execute_args *a)
+{
+        static const char *const of_browsers[] = { "navigate", "screenshot", "dom", "network" };
+
+        if (!a->action || strcmp(a->action, "execute") == 0)
+                return true;
+        for (unsigned i = 0; is_browser(a) && i < CAY_COUNT(of_browsers); i++)
+                if (strcmp(of_browsers[i], a->action) == 0)
+                        return true;
+        return false;
+}
+
 static int check_execute(const struct execute_args *a, const char **ret_field, struct cay_error *err)
 {
         *ret_field = "sandbox_type";
-        if (a->sandbox_type && strcmp(a->sandbox_type, "browser") == 0)
-                return cay_fail(err, CAY_UNSUPPORTED,
-                                "sandbox_type: this address only runs code ('code'); for a browser create a "
-                                "sandbox of the template 'browser'");
-        if (a->sandbox_type && strcmp(a->sandbox_type, "code") != 0)
+        if (a->sandbox_type && !is_browser(a) && strcmp(a->sandbox_type, "code") != 0)
                 return cay_fail(err, CAY_INVALID, "sandbox_type: '%.40s' must be code or browser",
                                 a->sandbox_type);
         *ret_field = "action";
-        if (a->action && strcmp(a->action, "execute") != 0)
-                return cay_fail(err, CAY_INVALID, "action: '%.40s' must be execute", a->action);
+        if (!knows_action(a))
+                return cay_fail(err, CAY_INVALID, "action: '%.40s' must be execute%s", a->action,
+                                is_browser(a) ? ", navigate, screenshot, dom or network" : "");
+        *ret_field = "url";
+        if (is_browser(a) && (!a->url || a->url[0] == '\0'))
+                return cay_fail(err, CAY_INVALID, "url: is required for a browser");
         *ret_field = "code";
-        if (!a->code || a->code[0] == '\0')
+        if (!is_browser(a) && (!a->code || a->code[0] == '\0'))
                 return cay_fail(err, CAY_INVALID, "code: is required");
+        *ret_field = "execution_id";
+        if (is_browser(a) && a->execution_id)
+                return cay_fail(err, CAY_UNSUPPORTED, "execution_id: only code has it");
         *ret_field = NULL;
         return 0;
 }
 
-static void put_limits(struct cay_json *j, const struct cay_config *config)
+static const char *execute_choose(const struct cay_foreign *f)
+{
+        return is_browser(f->args) ? "browser_run" : "code_run";
+}
+
+/* Threads of a browser count as processes: what is allowed for code would not let it start, so there the template counts. */
+static void put_limits(struct cay_json *j, const struct cay_config *config, bool for_browser)
 {
         char cpus[32];
 
@@ -106,13 +136,25 @@ static void put_limits(struct cay_json *j, const struct cay_config *config)
         cay_json_begin_object(j);
         cay_op_key_u64(j, "memory", config->max_memory);
         cay_op_key_text(j, "cpus", cpus);
-        cay_op_key_u64(j, "pids", config->max_pids);
+        if (!for_browser)
+                cay_op_key_u64(j, "pids", config->max_pids);
         cay_json_end_object(j);
 }
 
 #define PUT_BOOL cay_op_key_bool
 #define PUT_NUMBER cay_op_key_u64
 #define PUT_TEXT cay_op_key_text
+
+static int browse_put(const struct cay_foreign *f, struct cay_json *j)
+{
+        const struct execute_args *a = f->args;
+
+        cay_op_key_text(j, "url", a->url);
+        cay_foreign_text(j, "expression", a->code && a->code[0] ? a->code : NULL);
+        cay_foreign_ms(j, "timeout", a->timeout_ms ? a->timeout_ms : TIMEOUT_MS);
+        put_limits(j, f->world->config, true);
+        return 0;
+}
 
 static int execute_put(const struct cay_foreign *f, struct cay_json *j, const char **ret_field,
                        struct cay_error *err)
@@ -121,6 +163,8 @@ static int execute_put(const struct cay_foreign *f, struct cay_json *j, const ch
 
         if (check_execute(a, ret_field, err) < 0)
                 return -1;
+        if (is_browser(a))
+                return browse_put(f, j);
         cay_op_key_text(j, "code", a->code);
         cay_foreign_text(j, "language", a->language);
         cay_foreign_ms(j, "timeout", a->timeout_ms ? a->timeout_ms : TIMEOUT_MS);
@@ -130,8 +174,29 @@ static int execute_put(const struct cay_foreign *f, struct cay_json *j, const ch
 #undef CAY_SANDBOX_FIELD
         cay_foreign_text(j, "execution_id", a->execution_id);
         cay_foreign_text(j, "confirm", a->confirm);
-        put_limits(j, f->world->config);
+        put_limits(j, f->world->config, false);
         return 0;
+}
+
+static void browse_answer(const struct cay_foreign *f, const struct cay_json_value *answer,
+                          struct cay_json *j)
+{
+        static const char *const same[] = { "sandbox_id", "url", "title", NULL };
+        static const char *const picture[] = { "screenshot_type", "screenshot_base64", NULL };
+        const struct execute_args *a = f->args;
+
+        cay_op_key_bool(j, "success", true);
+        cay_op_key_text(j, "status", "completed");
+        cay_op_key_text(j, "sandbox_type", "browser");
+        cay_foreign_copy_all(j, answer, same);
+        cay_foreign_copy(j, "status_code", answer, "status");
+        cay_foreign_copy(j, "result", answer, "value");
+        cay_foreign_copy_all(j, answer, picture);
+        cay_foreign_copy(j, "dom", answer, "html");
+        cay_foreign_copy(j, "network_requests", answer, "requests");
+        cay_foreign_copy(j, "console", answer, "messages");
+        cay_foreign_copy(j, "duration_ms", answer, "took_ms");
+        cay_foreign_put(j, "metadata", a->metadata);
 }
 
 static void execute_answer(const struct cay_foreign *f, const struct cay_json_value *answer,
@@ -142,6 +207,10 @@ static void execute_answer(const struct cay_foreign *f, const struct cay_json_va
         int64_t code = -1;
         bool ok = cay_json_value_i64(cay_json_value_find(answer, "exit_code"), &code) && code == 0;
 
+        if (is_browser(a)) {
+                browse_answer(f, answer, j);
+                return;
+        }
         cay_op_key_bool(j, "success", ok);
         cay_op_key_text(j, "status", ok ? "completed" : "failed");
         cay_op_key_text(j, "sandbox_type", "code");
@@ -152,6 +221,7 @@ static void execute_answer(const struct cay_foreign *f, const struct cay_json_va
 
 static const struct cay_foreign_row execute_row = { .dialect = CAY_OP_SERVICE,
                                                     .op = "code_run",
+                                                    .choose = execute_choose,
                                                     .fields = execute_fields,
                                                     .args_size = sizeof(struct execute_args),
                                                     .put_args = execute_put,
@@ -234,9 +304,14 @@ RESULT(result_service_resources, NULL, SOME("sandboxes", NUMBER), SOME("alive", 
 RESULT(result_service_health, "ServiceHealth", TEXT("status"), TEXT("service"), TEXT("version"),
        TIME("timestamp"), OBJECT("resources", result_service_resources));
 
+/* Of code, and of a browser: both have what is not optional. */
 RESULT(result_service_run, "ServiceRun", BOOL("success"), TEXT("status"), TEXT("sandbox_type"),
-       TEXT("sandbox_id"), NUMBER("cpu_us"), MAYBE("memory_peak_bytes", NUMBER), ALSO(cay_foreign_result_run),
-       WHATEVER("metadata"));
+       TEXT("sandbox_id"), WHATEVER("metadata"), IF("cpu_us", NUMBER), SOME("memory_peak_bytes", NUMBER),
+       RESULT_ROW_("", ALSO, CAY_RESULT_OPTIONAL, &cay_foreign_result_run), IF("url", TEXT),
+       IF("title", TEXT), SOME("status_code", NUMBER), IF("result", WHATEVER), IF("screenshot_type", TEXT),
+       SOME("screenshot_base64", TEXT), IF("dom", TEXT),
+       IF_LIST("network_requests", cay_result_browser_request),
+       IF_LIST("console", cay_result_browser_message));
 
 RESULT(result_service_executions, NULL, NUMBER("started"), NUMBER("ended"), NUMBER("running"));
 RESULT(result_service_latencies, NULL, OBJECT("create", cay_result_histogram),
@@ -276,7 +351,8 @@ static const struct cay_op listed[] = {
         {
                 .name = "service_execute",
                 .route = "POST /sandbox/execute",
-                .doc = "Runs code in a sandbox made for it, within the service's own limits "
+                .doc = "Runs code, or opens a page in a browser, in a sandbox made for it, within the "
+                       "service's own limits "
                        "(SANDBOX_MAX_...)",
                 .scope = CAY_SCOPE_EXEC,
                 .flags = CAY_OP_STREAM,

@@ -10,6 +10,7 @@
 void cay_op_browser_act(struct cay_op_call *c);
 /* The members that every answer of an action has. */
 extern const struct cay_result_table cay_result_browser_act, cay_result_browser_dialog;
+extern const struct cay_result_table cay_result_browser_request, cay_result_browser_message; /* of lists */
 
 #define ACT_AT(member) offsetof(struct cay_action_args, member)
 #define ACT_ID CAY_OP_SANDBOX_FIELD(struct cay_action_args, id)

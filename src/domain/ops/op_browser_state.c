@@ -150,13 +150,14 @@ const struct cay_op cay_op_browser_cookies_clear = {
 
 /* Requests */
 
-RESULT(result_request, "BrowserRequest", NUMBER("number"), NUMBER("tab"), TEXT("method"), TEXT("url"),
-       TEXT("type"), TEXT("state"), MAYBE("status", NUMBER), MAYBE("mime_type", TEXT), MAYBE("error", TEXT),
-       BOOL("from_cache"), NUMBER("bytes"), TIME("started_at"), NUMBER("duration_ms"));
-RESULT(result_requests, NULL, ALSO(cay_result_browser_act), LIST("requests", result_request));
-RESULT(result_request_whole, NULL, ALSO(cay_result_browser_act), OBJECT("request", result_request),
-       PAIRS("request_headers"), PAIRS("response_headers"), MAYBE("request_body", TEXT), SOME("body", TEXT),
-       SOME("body_base64", TEXT));
+SHARED_RESULT(cay_result_browser_request, "BrowserRequest", NUMBER("number"), NUMBER("tab"), TEXT("method"),
+              TEXT("url"), TEXT("type"), TEXT("state"), MAYBE("status", NUMBER), MAYBE("mime_type", TEXT),
+              MAYBE("error", TEXT), BOOL("from_cache"), NUMBER("bytes"), TIME("started_at"),
+              NUMBER("duration_ms"));
+RESULT(result_requests, NULL, ALSO(cay_result_browser_act), LIST("requests", cay_result_browser_request));
+RESULT(result_request_whole, NULL, ALSO(cay_result_browser_act),
+       OBJECT("request", cay_result_browser_request), PAIRS("request_headers"), PAIRS("response_headers"),
+       MAYBE("request_body", TEXT), SOME("body", TEXT), SOME("body_base64", TEXT));
 
 #define LIST_FIELDS(what, from)                                                                              \
         { "from", CAY_FIELD_U64, ACT_AT(number), 0, from, .min = 1 },                                        \
@@ -211,9 +212,9 @@ const struct cay_op cay_op_browser_request = {
 
 /* The console */
 
-RESULT(result_printed, "BrowserMessage", NUMBER("number"), NUMBER("tab"), TEXT("level"), TEXT("text"),
-       MAYBE("url", TEXT), NUMBER("line"), TIME("at"));
-RESULT(result_console, NULL, ALSO(cay_result_browser_act), LIST("messages", result_printed));
+SHARED_RESULT(cay_result_browser_message, "BrowserMessage", NUMBER("number"), NUMBER("tab"), TEXT("level"),
+              TEXT("text"), MAYBE("url", TEXT), NUMBER("line"), TIME("at"));
+RESULT(result_console, NULL, ALSO(cay_result_browser_act), LIST("messages", cay_result_browser_message));
 
 static const struct cay_field console_fields[] = {
         ACT_ID,

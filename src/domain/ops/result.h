@@ -24,7 +24,7 @@ enum cay_result_kind {
         CAY_RESULT_COUNTS,   /* names to numbers */
         CAY_RESULT_ANY,      /* an object, or null */
         CAY_RESULT_WHATEVER, /* any JSON */
-        CAY_RESULT_ALSO,     /* all members of `table`, inserted here */
+        CAY_RESULT_ALSO,     /* all members of `table`, inserted here; OPTIONAL: each may be left out */
         CAY_RESULT_KIND_COUNT
 };
 

@@ -34,7 +34,9 @@ static const struct cay_result_field *find(const struct cay_result_table *t, con
 static const char *find_missing(const struct cay_result_table *t, uint64_t seen, unsigned *nr)
 {
         for (const struct cay_result_field *f = t->fields; f->name; f++) {
-                const char *inner = f->kind == CAY_RESULT_ALSO ? find_missing(f->table, seen, nr) : NULL;
+                /* Members that may be left out together are all there in `seen`. */
+                uint64_t counted = f->flags & CAY_RESULT_OPTIONAL ? UINT64_MAX : seen;
+                const char *inner = f->kind == CAY_RESULT_ALSO ? find_missing(f->table, counted, nr) : NULL;
 
                 if (inner)
                         return inner;

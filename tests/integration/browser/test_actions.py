@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The ops browser_*: pages used through REST, the command line and MCP, with Debian's Chromium. test_actions.py [NAME…] runs some."""
+import base64
 import json
 import os
 import struct
@@ -237,6 +238,35 @@ def test_command_line(d):
     got = d.ask("GET", path(box, "tabs"))  # to look starts nothing
     assert got.status == 404 and "has no browser that runs" in got.json["error"]["message"], got
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+PAGE = "data:text/html,<title>Doc</title><h1>Hello</h1><script>console.log('said')</script>"
+
+
+def test_one_request(d):
+    """Document 003's request bodies, and the same as an operation: a page in a sandbox made for it."""
+    token = d.make_token("--owner", "service", "--scope", "read,exec")
+
+    def execute(status, **body):
+        return d.must(status, "POST", "/sandbox/execute", body, token=token)
+
+    body = {"sandbox_type": "browser", "action": "execute", "url": "https://example.com", "timeout": 30, "metadata": {}}
+    error = execute(403, **body)["error"]
+    assert error["field"] == "url" and "navigation blocked: example.com is not allowed by this sandbox's network" in error["message"], error
+    for action in ("execute", "screenshot"):
+        got = execute(200, **{**body, "action": action, "url": PAGE, "code": "document.title + '!'", "metadata": {"a": 1}})
+        assert (got["success"], got["status"], got["sandbox_type"], got["title"], got["result"], got["metadata"]) == \
+            (True, "completed", "browser", "Doc", "Doc!", {"a": 1}), got
+        assert png_size(base64.b64decode(got["screenshot_base64"])) == (1280, 800)
+        assert "<h1>Hello</h1>" in got["dom"] and got["console"][0]["text"] == "said", got
+        assert got["network_requests"][0]["url"].startswith("data:text/html"), got["network_requests"]
+    error = execute(400, **{**body, "url": PAGE, "code": "null.x"})["error"]
+    assert "expression: threw TypeError" in error["message"], error
+    wait_for("the sandboxes to be gone", lambda: d.must(200, "GET", "/api/sandboxes", token=token)["sandboxes"] == [])
+    got = d.must(200, "POST", "/api/browser/run", {"url": PAGE, "format": "jpeg"})
+    assert got["screenshot_type"] == "image/jpeg" and got["value"] is None and got["took_ms"] >= got["load_ms"], got
+    got = d.ask("POST", "/api/browser/run", {"url": PAGE, "limits": {"pids": 50}})
+    assert got.status == 429 and "limits.pids: 50 is too few" in got.json["error"]["message"], got
 
 
 def main():

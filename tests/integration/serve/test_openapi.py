@@ -198,6 +198,7 @@ def the_browser(api):
     assert api.call("browser_start", body={}, id=box)["status"] == "running"
     assert api.call("browser_get", id=box)["tabs"][0]["url"] == "about:blank"
     assert api.call("browser_link", 201, {}, id=box)["url"].startswith("ws://")
+    assert api.call("browser_run", body={"url": "data:text/html,<title>Page</title>"})["title"] == "Page"
     page = "data:text/html,<title>Page</title><input id=i><select><option>a</select><input type=file><button>B</button>"
     assert api.call("browser_navigate", body={"url": page}, id=box)["title"] == "Page"
     for name, body in (("history", {"go": "reload"}), ("click", {"target": "button"}), ("type", {"text": "x", "target": "#i"}),

@@ -91,6 +91,7 @@ export const OPERATIONS = {
   browser_get: { method: "GET", path: "/api/sandboxes/{id}/browser", query: [], body: null, answer: "json", once: false },
   browser_start: { method: "POST", path: "/api/sandboxes/{id}/browser", query: [], body: "json", answer: "json", once: false },
   browser_stop: { method: "DELETE", path: "/api/sandboxes/{id}/browser", query: [], body: null, answer: "json", once: false },
+  browser_run: { method: "POST", path: "/api/browser/run", query: [], body: "json", answer: "json", once: false },
   browser_navigate: { method: "POST", path: "/api/sandboxes/{id}/browser/navigate", query: [], body: "json", answer: "json", once: false },
   browser_history: { method: "POST", path: "/api/sandboxes/{id}/browser/history", query: [], body: "json", answer: "json", once: false },
   browser_click: { method: "POST", path: "/api/sandboxes/{id}/browser/click", query: [], body: "json", answer: "json", once: false },
@@ -243,6 +244,7 @@ export interface Operations {
   browser_get: { args: t.BrowserGetArgs; result: t.Browser };
   browser_start: { args: t.BrowserStartArgs; result: t.Browser };
   browser_stop: { args: t.BrowserStopArgs; result: t.BrowserStopResult };
+  browser_run: { args: t.BrowserRunArgs; result: t.BrowserPage };
   browser_navigate: { args: t.BrowserNavigateArgs; result: t.BrowserNavigateResult };
   browser_history: { args: t.BrowserHistoryArgs; result: t.BrowserHistoryResult };
   browser_click: { args: t.BrowserClickArgs; result: t.BrowserClickResult };
@@ -871,6 +873,14 @@ export class Calls {
   }
 
   /**
+   * Opens a page in a sandbox made for it and returns what it is: a picture, its HTML, its requests and console,
+   * the value of an expression; then the sandbox is destroyed. POST /api/browser/run, scope exec
+   */
+  browserRun(args: t.BrowserRunArgs, options?: CallOptions): Promise<t.BrowserPage> {
+    return this.caller.call("browser_run", args, undefined, options);
+  }
+
+  /**
    * Goes to an address in the browser of a sandbox, and answers when the page has loaded; the browser is started
    * if none runs. POST /api/sandboxes/{id}/browser/navigate, scope exec
    */
@@ -1242,8 +1252,8 @@ export class Calls {
   }
 
   /**
-   * Runs code in a sandbox made for it, within the service's own limits (SANDBOX_MAX_...). POST
-   * /sandbox/execute, scope exec
+   * Runs code, or opens a page in a browser, in a sandbox made for it, within the service's own limits
+   * (SANDBOX_MAX_...). POST /sandbox/execute, scope exec
    */
   serviceExecute(args: t.ServiceExecuteArgs = {}, options?: CallOptions): Promise<t.ServiceRun> {
     return this.caller.call("service_execute", args, undefined, options);

@@ -681,6 +681,51 @@ export interface BrowserDownload {
   started_at: string | null;
 }
 
+export interface BrowserPage {
+  sandbox_id: string;
+  url: string;
+  title: string;
+  load_ms: number;
+  status: number | null;
+  download: boolean;
+  value: unknown;
+  type: string;
+  screenshot_type: string;
+  screenshot_base64: string | null;
+  html: string;
+  length: number;
+  truncated: boolean;
+  requests: BrowserRequest[];
+  messages: BrowserMessage[];
+  took_ms: number;
+}
+
+export interface BrowserRequest {
+  number: number;
+  tab: number;
+  method: string;
+  url: string;
+  type: string;
+  state: string;
+  status: number | null;
+  mime_type: string | null;
+  error: string | null;
+  from_cache: boolean;
+  bytes: number;
+  started_at: string | null;
+  duration_ms: number;
+}
+
+export interface BrowserMessage {
+  number: number;
+  tab: number;
+  level: string;
+  text: string;
+  url: string | null;
+  line: number;
+  at: string | null;
+}
+
 export interface BrowserAct {
   tab: number | null;
   url: string;
@@ -709,32 +754,6 @@ export interface BrowserTabState {
   current: boolean;
   crashed: boolean;
   dialog?: BrowserDialog;
-}
-
-export interface BrowserRequest {
-  number: number;
-  tab: number;
-  method: string;
-  url: string;
-  type: string;
-  state: string;
-  status: number | null;
-  mime_type: string | null;
-  error: string | null;
-  from_cache: boolean;
-  bytes: number;
-  started_at: string | null;
-  duration_ms: number;
-}
-
-export interface BrowserMessage {
-  number: number;
-  tab: number;
-  level: string;
-  text: string;
-  url: string | null;
-  line: number;
-  at: string | null;
 }
 
 export interface Network {
@@ -941,23 +960,32 @@ export interface ServiceRun {
   status: string;
   sandbox_type: string;
   sandbox_id: string;
-  cpu_us: number;
-  memory_peak_bytes: number | null;
-  execution_id: string;
-  exit_code: number | null;
-  signal: string | null;
-  cause: string | null;
-  cause_text: string;
-  advice: string;
-  network_hints: string[];
-  duration_ms: number;
-  stdout_truncated: boolean;
-  stderr_truncated: boolean;
+  metadata: unknown;
+  cpu_us?: number;
+  memory_peak_bytes?: number | null;
+  execution_id?: string;
+  exit_code?: number | null;
+  signal?: string | null;
+  cause?: string | null;
+  cause_text?: string;
+  advice?: string;
+  network_hints?: string[];
+  duration_ms?: number;
+  stdout_truncated?: boolean;
+  stderr_truncated?: boolean;
   stdout?: string;
   stdout_base64?: string;
   stderr?: string;
   stderr_base64?: string;
-  metadata: unknown;
+  url?: string;
+  title?: string;
+  status_code?: number | null;
+  result?: unknown;
+  screenshot_type?: string;
+  screenshot_base64?: string | null;
+  dom?: string;
+  network_requests?: BrowserRequest[];
+  console?: BrowserMessage[];
 }
 
 export interface ServiceMetrics {
@@ -2533,6 +2561,63 @@ export interface BrowserStopResult {
   stopped: boolean;
 }
 
+/** Arguments of browser_run. */
+export interface BrowserRunArgs {
+  /** where to go */
+  url: string;
+  /** load (default), domcontentloaded, networkidle or commit */
+  until?: string | null;
+  /** JavaScript to run in the page before it is looked at */
+  expression?: string | null;
+  /** a picture of the whole page */
+  full?: boolean | null;
+  /** of the picture: png (default), jpeg or webp */
+  format?: string | null;
+  /** for everything behind the sandbox's start; default 60 seconds */
+  timeout?: number | string | null;
+  /** default: browser */
+  template?: string | null;
+  /** as of sandbox_create; default: the template's */
+  network?: string | null;
+  /** hosts that it may reach, as of sandbox_create */
+  allow?: string[] | null;
+  /** limits; default: the template's */
+  limits?: {
+    /** memory of everything in the sandbox */
+    memory?: number | string | null;
+    /** swap on top of memory; 0 = none allowed */
+    swap?: number | string | null;
+    /** processors: 0.5 is half of one */
+    cpus?: number | string | null;
+    /** processes and threads at once */
+    pids?: number | string | null;
+    /** bytes of the writable layer */
+    disk?: number | string | null;
+    /** files in the writable layer */
+    inodes?: number | string | null;
+    /** open files of a process */
+    files?: number | string | null;
+    /** bytes of output of one command */
+    output?: number | string | null;
+    /** time a command may take */
+    wall_time?: number | string | null;
+    /** processor time a command and its descendants may use */
+    cpu_time?: number | string | null;
+    /** bytes per second that it may send */
+    network_up?: number | string | null;
+    /** bytes per second that it may receive */
+    network_down?: number | string | null;
+    /** bytes that it may send and receive in all, from each start on */
+    network_total?: number | string | null;
+    /** connections at once (512) */
+    network_connections?: number | string | null;
+    /** new connections per second (100) */
+    network_connects?: number | string | null;
+    /** names that it may look up per second (50) */
+    network_queries?: number | string | null;
+  } | null;
+}
+
 /** Arguments of browser_navigate. */
 export interface BrowserNavigateArgs {
   /** the sandbox */
@@ -3648,11 +3733,11 @@ export interface ServiceSandboxHealthArgs {
 export interface ServiceExecuteArgs {
   /** code (default) or browser */
   sandbox_type?: string | null;
-  /** execute (default) */
+  /** execute (default); browser: also navigate, screenshot, dom, network, which do the same */
   action?: string | null;
-  /** what to run */
+  /** what to run; browser: JavaScript in the page, may be left out */
   code?: string | null;
-  /** for a browser; code does not look at it */
+  /** browser: where to go; code does not look at it */
   url?: string | null;
   /** of the code; default: python */
   language?: string | null;

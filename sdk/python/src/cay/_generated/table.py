@@ -100,6 +100,7 @@ OPS: Dict[str, Op] = {
     "browser_get": Op("browser_get", "GET", "/api/sandboxes/{id}/browser", ('id',), (), (), False, "read"),
     "browser_start": Op("browser_start", "POST", "/api/sandboxes/{id}/browser", ('id',), (), ('width', 'height', 'ignore_certificate_errors'), False, "exec"),
     "browser_stop": Op("browser_stop", "DELETE", "/api/sandboxes/{id}/browser", ('id',), (), (), False, "exec"),
+    "browser_run": Op("browser_run", "POST", "/api/browser/run", (), (), ('url', 'until', 'expression', 'full', 'format', 'timeout', 'template', 'network', 'allow', 'limits'), False, "exec"),
     "browser_navigate": Op("browser_navigate", "POST", "/api/sandboxes/{id}/browser/navigate", ('id',), (), ('url', 'until', 'tab', 'timeout'), False, "exec"),
     "browser_history": Op("browser_history", "POST", "/api/sandboxes/{id}/browser/history", ('id',), (), ('go', 'until', 'tab', 'timeout'), False, "exec"),
     "browser_click": Op("browser_click", "POST", "/api/sandboxes/{id}/browser/click", ('id',), (), ('target', 'x', 'y', 'button', 'count', 'keys', 'tab', 'timeout'), False, "exec"),

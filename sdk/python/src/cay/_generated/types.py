@@ -748,6 +748,51 @@ class BrowserDownload(TypedDict):
     started_at: Optional[str]
 
 
+class BrowserPage(TypedDict):
+    sandbox_id: str
+    url: str
+    title: str
+    load_ms: int
+    status: Optional[int]
+    download: bool
+    value: Any
+    type: str
+    screenshot_type: str
+    screenshot_base64: Optional[str]
+    html: str
+    length: int
+    truncated: bool
+    requests: List[BrowserRequest]
+    messages: List[BrowserMessage]
+    took_ms: int
+
+
+class BrowserRequest(TypedDict):
+    number: int
+    tab: int
+    method: str
+    url: str
+    type: str
+    state: str
+    status: Optional[int]
+    mime_type: Optional[str]
+    error: Optional[str]
+    from_cache: bool
+    bytes: int
+    started_at: Optional[str]
+    duration_ms: int
+
+
+class BrowserMessage(TypedDict):
+    number: int
+    tab: int
+    level: str
+    text: str
+    url: Optional[str]
+    line: int
+    at: Optional[str]
+
+
 class BrowserActTimings(TypedDict):
     ready_ms: int
     act_ms: int
@@ -784,32 +829,6 @@ class _BrowserTabStateAlways(TypedDict):
 
 class BrowserTabState(_BrowserTabStateAlways, total=False):
     dialog: BrowserDialog
-
-
-class BrowserRequest(TypedDict):
-    number: int
-    tab: int
-    method: str
-    url: str
-    type: str
-    state: str
-    status: Optional[int]
-    mime_type: Optional[str]
-    error: Optional[str]
-    from_cache: bool
-    bytes: int
-    started_at: Optional[str]
-    duration_ms: int
-
-
-class BrowserMessage(TypedDict):
-    number: int
-    tab: int
-    level: str
-    text: str
-    url: Optional[str]
-    line: int
-    at: Optional[str]
 
 
 class Network(TypedDict):
@@ -1026,6 +1045,10 @@ class _ServiceRunAlways(TypedDict):
     status: str
     sandbox_type: str
     sandbox_id: str
+    metadata: Any
+
+
+class ServiceRun(_ServiceRunAlways, total=False):
     cpu_us: int
     memory_peak_bytes: Optional[int]
     execution_id: str
@@ -1038,14 +1061,19 @@ class _ServiceRunAlways(TypedDict):
     duration_ms: int
     stdout_truncated: bool
     stderr_truncated: bool
-    metadata: Any
-
-
-class ServiceRun(_ServiceRunAlways, total=False):
     stdout: str
     stdout_base64: str
     stderr: str
     stderr_base64: str
+    url: str
+    title: str
+    status_code: Optional[int]
+    result: Any
+    screenshot_type: str
+    screenshot_base64: Optional[str]
+    dom: str
+    network_requests: List[BrowserRequest]
+    console: List[BrowserMessage]
 
 
 class ServiceMetricsExecutions(TypedDict):
@@ -1492,6 +1520,25 @@ class EngineListResult(TypedDict):
 class BrowserStopResult(TypedDict):
     sandbox_id: str
     stopped: bool
+
+
+class BrowserRunLimits(TypedDict, total=False):
+    memory: Union[int, float, str, None]
+    swap: Union[int, float, str, None]
+    cpus: Union[int, float, str, None]
+    pids: Union[int, float, str, None]
+    disk: Union[int, float, str, None]
+    inodes: Union[int, float, str, None]
+    files: Union[int, float, str, None]
+    output: Union[int, float, str, None]
+    wall_time: Union[int, float, str, None]
+    cpu_time: Union[int, float, str, None]
+    network_up: Union[int, float, str, None]
+    network_down: Union[int, float, str, None]
+    network_total: Union[int, float, str, None]
+    network_connections: Union[int, float, str, None]
+    network_connects: Union[int, float, str, None]
+    network_queries: Union[int, float, str, None]
 
 
 class BrowserNavigateResultTimings(TypedDict):

@@ -18,8 +18,10 @@ from .._generated.types import (
     BrowserLinkResult,
     BrowserNavigateResult,
     BrowserOutlineResult,
+    BrowserPage,
     BrowserRequestResult,
     BrowserRequestsResult,
+    BrowserRunLimits,
     BrowserSelectResult,
     BrowserStopResult,
     BrowserTabCloseResult,
@@ -1461,6 +1463,46 @@ class Ops:
         """
         return cast(BrowserStopResult, self._call("browser_stop", {"id": id}))
 
+    def browser_run(
+        self,
+        *,
+        url: str,
+        until: Optional[str] = None,
+        expression: Optional[str] = None,
+        full: Optional[bool] = None,
+        format: Optional[str] = None,
+        timeout: Union[int, float, str, None] = None,
+        template: Optional[str] = None,
+        network: Optional[str] = None,
+        allow: Optional[Sequence[str]] = None,
+        limits: Optional[BrowserRunLimits] = None,
+    ) -> BrowserPage:
+        """Opens a page in a sandbox made for it and returns what it is: a picture, its HTML, its requests and console, the value of an expression; then the sandbox is destroyed
+
+        url: where to go
+        until: load (default), domcontentloaded, networkidle or commit
+        expression: JavaScript to run in the page before it is looked at
+        full: a picture of the whole page
+        format: of the picture: png (default), jpeg or webp
+        timeout: for everything behind the sandbox's start; default 60 seconds
+        template: default: browser
+        network: as of sandbox_create; default: the template's
+        allow: hosts that it may reach, as of sandbox_create
+        limits: limits; default: the template's
+        """
+        return cast(BrowserPage, self._call("browser_run", {
+            "url": url,
+            "until": until,
+            "expression": expression,
+            "full": full,
+            "format": format,
+            "timeout": timeout,
+            "template": template,
+            "network": network,
+            "allow": allow,
+            "limits": limits,
+        }))
+
     def browser_navigate(
         self,
         *,
@@ -2351,12 +2393,12 @@ class Ops:
         execution_id: Optional[str] = None,
         confirm: Optional[str] = None,
     ) -> ServiceRun:
-        """Runs code in a sandbox made for it, within the service's own limits (SANDBOX_MAX_...)
+        """Runs code, or opens a page in a browser, in a sandbox made for it, within the service's own limits (SANDBOX_MAX_...)
 
         sandbox_type: code (default) or browser
-        action: execute (default)
-        code: what to run
-        url: for a browser; code does not look at it
+        action: execute (default); browser: also navigate, screenshot, dom, network, which do the same
+        code: what to run; browser: JavaScript in the page, may be left out
+        url: browser: where to go; code does not look at it
         language: of the code; default: python
         timeout: seconds; default: 30
         read_only: make the root read-only; /workspace, /tmp and /dev/shm stay writable
