@@ -286,6 +286,11 @@ static int open_templates(struct front *f, struct cay_error *err)
         return cay_front_templates_start(&f->templates, CAY_HAND_KEEPER, err);
 }
 
+static void remove_spool(void *ctx, const char *name)
+{
+        cay_remover_take(((struct front *)ctx)->remover, name);
+}
+
 static int open_service(struct front *f, struct cay_error *err)
 {
         const struct cay_config *c = &f->config;
@@ -294,6 +299,7 @@ static int open_service(struct front *f, struct cay_error *err)
                 .store = f->store,
                 .clock = &cay_store_system_clock,
                 .spool_dir = f->spool_fd,
+                .remove_spool = remove_spool,
                 .max_alive = (unsigned)c->max_sandboxes,
                 .max_alive_owner = (unsigned)c->max_sandboxes_owner,
                 .max_disk_owner = c->max_disk_owner,
@@ -317,6 +323,9 @@ static int open_service(struct front *f, struct cay_error *err)
                 .ctx = f,
         };
 
+        f->remover = cay_remover_new(f->spool_fd);
+        if (!f->remover)
+                return cay_fail(err, CAY_INTERNAL, "no thread that removes output");
         cay_front_engines_fill(&f->engines, &env);
         return cay_service_open(&env, on_ready, f, &f->service, err);
 }
@@ -513,6 +522,7 @@ static void close_all(struct front *f)
         cay_admission_done(&f->templates.use.admission);
         cay_browsers_free(f->browsers);
         cay_service_free(f->service);
+        cay_remover_free(f->remover);
         cay_front_ports_free(cay_take(f->ports));
         for (int i = 0; f->loop && i < LAST_ROUNDS && cay_job_queue_drain(cay_loop_jobs(f->loop)); i++)
                 ;

@@ -9,6 +9,7 @@
 #include "domain/auth/secret.h"
 #include "domain/settings/config.h"
 #include "daemon/gate/gate.h"
+#include "daemon/store/remover.h"
 #include "dialects/e2b/e2b.h"
 #include "dialects/mcp/mcp.h"
 #include "dialects/rest/rest.h"
@@ -48,6 +49,7 @@ struct front {
         struct cay_front_ports *ports;
         struct cay_front_engines engines;
         struct cay_store *store;
+        struct cay_remover *remover; /* owned: of output that is let go */
         struct cay_api_keys *keys;
         struct cay_logins logins;
         struct cay_seats *seats; /* owned */

@@ -78,10 +78,14 @@ void cay_exec_spool_name(const struct cay_exec *x, char ret[2 * CAY_NAME_MAX + 2
 
 static void unlink_spool(struct cay_exec *x)
 {
+        const struct cay_service_env *env = &x->service->env;
         char name[2 * CAY_NAME_MAX + 2];
 
         cay_exec_spool_name(x, name);
-        unlinkat(x->service->env.spool_dir, name, 0);
+        if (env->remove_spool != NULL)
+                env->remove_spool(env->ctx, name);
+        else
+                unlinkat(env->spool_dir, name, 0);
 }
 
 void cay_exec_remove(struct cay_exec *x)

@@ -88,8 +88,10 @@ struct cay_service_env { /* borrowed: everything outlives the service */
         struct cay_store *store;
         const struct cay_clock *clock; /* wall time for people */
         int spool_dir;                 /* a folder of its own: one output file per command; swept at start */
-        unsigned node, epoch;          /* in every id (foundation/base/id.h) */
-        bool keeps_unowned;            /* the store has lost records: files without a record are left alone */
+        /* Removes a file of that folder, perhaps later and beside the loop. NULL: removed in place. */
+        void (*remove_spool)(void *ctx, const char *name);
+        unsigned node, epoch; /* in every id (foundation/base/id.h) */
+        bool keeps_unowned;   /* the store has lost records: files without a record are left alone */
 
         unsigned max_alive;         /* sandboxes with a box, all owners; 0: 10 */
         unsigned max_alive_owner;   /* of one owner; 0: only the total counts */

@@ -83,7 +83,7 @@ def check_all_owned(d):
     except AssertionError:
         raise AssertionError((children(d.child("cay-warden")), cgroup_ids(), record_ids(), layer_ids(d), boxes)) from None
     execs = {(i, x["exec_id"]) for i in boxes for x in d.must(200, "GET", f"/api/sandboxes/{i}/execs")["execs"]}
-    assert spools(d) <= execs, (spools(d), execs)
+    wait_for("output that was let go", lambda: spools(d) <= execs)
     return boxes
 
 
@@ -91,7 +91,8 @@ def check_nothing_left(d):
     for box in check_all_owned(d):
         d.must(200, "DELETE", f"/api/sandboxes/{box}")
     check_all_owned(d)
-    assert layer_ids(d) == set() and spools(d) == set(), (layer_ids(d), spools(d))
+    assert layer_ids(d) == set(), layer_ids(d)
+    wait_for("output to go", lambda: spools(d) == set())
     wait_for("loop devices to go", lambda: not loops(d))
 
 
