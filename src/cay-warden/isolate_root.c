@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 
 #include "foundation/sys/fd.h"
@@ -206,9 +207,9 @@ static bool can_do_without(const struct isolate *iso, enum isolate_mount which, 
 /*
  * An overlay of a tree and the directories <name>-up and <name>-work of the layer. The tree is attached first
  * (<name>-low): overlay requires its layers in our own mount namespace. Paths are relative to the layer, so
- * mountinfo shows no others.
+ * mountinfo shows no others. false: the tree is shown as it is.
  */
-static void overlay(struct isolate *iso, enum isolate_mount which, const char *name, unsigned attr, int at,
+static bool overlay(struct isolate *iso, enum isolate_mount which, const char *name, unsigned attr, int at,
                     const char *path)
 {
         static const char *const parts[] = { "low", "up", "work" };
@@ -228,7 +229,7 @@ static void overlay(struct isolate *iso, enum isolate_mount which, const char *n
         fd = sys_mount_place_new("overlay", options, safe_attr(iso) | attr, at, path);
         if (can_do_without(iso, which, fd)) {
                 isolate_attach(iso, which, at, path);
-                return;
+                return false;
         }
         if (fd == -EPERM || fd == -ENODEV)
                 isolate_fail(iso, 0,
@@ -237,14 +238,15 @@ static void overlay(struct isolate *iso, enum isolate_mount which, const char *n
         if (fd < 0)
                 isolate_fail(iso, fd, "make an overlay of the %s and the writable layer", name);
         close(fd);
+        return true;
 }
 
 /*
  * A tree of the host for users who could not write to it anyway: an overlay of it and an empty directory,
  * without a writable part. It costs half of one with an upper directory, and its inodes are the box's own:
- * locks and watches on a file affect only the box.
+ * locks and watches on a file affect only the box. false: the tree is shown as it is.
  */
-static void show_apart(struct isolate *iso, enum isolate_mount which, const char *name, int at,
+static bool show_apart(struct isolate *iso, enum isolate_mount which, const char *name, int at,
                        const char *path)
 {
         char low[32], lower[48];
@@ -258,11 +260,12 @@ static void show_apart(struct isolate *iso, enum isolate_mount which, const char
         fd = sys_mount_place_new("overlay", options, safe_attr(iso) | SYS_MOUNT_RDONLY, at, path);
         if (fd == -EPERM || fd == -ENODEV || (fd == -EINVAL && iso->self)) {
                 isolate_attach(iso, which, at, path); /* as it is: see can_do_without */
-                return;
+                return false;
         }
         if (fd < 0)
                 isolate_fail(iso, fd, "show /%s apart from the host's", name);
         close(fd);
+        return true;
 }
 
 static void open_root(struct isolate *iso)
@@ -308,6 +311,35 @@ static void show_part_again(struct isolate *iso, const char *from, const char *p
                 isolate_fail(iso, shown, "show /etc/%s", part);
 }
 
+/*
+ * The same for one part of a tree that could not be shown apart as a whole: in containers, something is
+ * mounted on other files of /etc. A folder gets an overlay of its own, a file is copied. `from` and `to` are
+ * below the layer, our working directory.
+ */
+static bool show_part_apart(struct isolate *iso, const char *from, const char *to, const struct stat *st)
+{
+        char lower[96];
+        const char *options[] = { lower, "userxattr", NULL };
+        const char *name = strrchr(from, '/') + 1;
+        cay_auto_close int file = -1, copy = -1, shown = -1;
+
+        if (S_ISDIR(st->st_mode)) {
+                snprintf(lower, sizeof(lower), "lowerdir=none:%s", from);
+                shown = sys_mount_place_new("overlay", options, safe_attr(iso) | SYS_MOUNT_RDONLY, AT_FDCWD,
+                                            to);
+                return shown >= 0;
+        }
+        file = sys_open_at(AT_FDCWD, from, O_RDONLY, 0);
+        copy = sys_open_at(AT_FDCWD, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0444);
+        for (off_t at = 0; file >= 0 && copy >= 0 && at < st->st_size;)
+                if (sendfile(copy, file, &at, (size_t)(st->st_size - at)) <= 0)
+                        return false;
+        if (file >= 0 && copy >= 0)
+                shown = sys_mount_place_copy(iso->layer, name, false, safe_attr(iso) | SYS_MOUNT_RDONLY,
+                                             AT_FDCWD, to);
+        return shown >= 0;
+}
+
 /* Only these parts of /etc are visible: all of it is mounted elsewhere, and they are bound from there. */
 static void show_etc(struct isolate *iso, enum isolate_mount tree, bool plain)
 {
@@ -316,11 +348,11 @@ static void show_etc(struct isolate *iso, enum isolate_mount tree, bool plain)
                 mode_t kind;
         } etc_parts[] = { { "ld.so.cache", S_IFREG }, { "alternatives", S_IFDIR }, { "ssl/certs", S_IFDIR } };
 
+        bool is_apart;
+
         make_dir(iso, iso->layer, "etc-all", 0755, 0);
-        if (plain)
-                show_apart(iso, tree, "etc", iso->layer, "etc-all");
-        else
-                overlay(iso, tree, "etc", 0, iso->layer, "etc-all");
+        is_apart = plain ? show_apart(iso, tree, "etc", iso->layer, "etc-all")
+                         : overlay(iso, tree, "etc", 0, iso->layer, "etc-all");
         for (unsigned i = 0; i < CAY_COUNT(etc_parts); i++) {
                 char from[64], to[64];
                 struct stat st;
@@ -333,8 +365,11 @@ static void show_etc(struct isolate *iso, enum isolate_mount tree, bool plain)
                         show_part_again(iso, from, etc_parts[i].path, etc_parts[i].kind);
                         continue;
                 }
-                if ((S_ISDIR(st.st_mode) ? mkdir(to, 0755) : mknod(to, S_IFREG | 0444, 0)) < 0 ||
-                    mount(from, to, NULL, MS_BIND, NULL) < 0)
+                if ((S_ISDIR(st.st_mode) ? mkdir(to, 0755) : mknod(to, S_IFREG | 0444, 0)) < 0)
+                        isolate_fail(iso, -errno, "make a place for /etc/%s", etc_parts[i].path);
+                if (!is_apart && show_part_apart(iso, from, to, &st))
+                        continue;
+                if (mount(from, to, NULL, MS_BIND, NULL) < 0)
                         isolate_fail(iso, -errno, "show /etc/%s", etc_parts[i].path);
         }
 }

@@ -113,7 +113,8 @@ static int make_beside(struct warden *w, struct warden_box *box, struct cay_proc
  */
 static void let_helper_finish(const struct warden *w, struct warden_box *box)
 {
-        if (!w->single || box->plan.flags & WIRE_PLAN_NETWORK || box->helper <= 0)
+        if (w->is_kept || !(box->plan.flags & WIRE_PLAN_ONE_SHOT) || box->plan.flags & WIRE_PLAN_NETWORK ||
+            box->helper <= 0)
                 return;
         while (waitpid(box->helper, NULL, 0) < 0 && errno == EINTR)
                 ;
