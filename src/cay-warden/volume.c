@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -101,6 +102,8 @@ static int check_one(const struct wire_plan *p, const struct wire_volume *v, str
         if (!is_text(v->name, sizeof(v->name)) || !cay_id_is_valid(v->name))
                 return cay_fail(err, CAY_INVALID, "volumes: a name has 1 to %u of a-z, 0-9 and '-'",
                                 CAY_NAME_MAX);
+        if (v->is_layer > 1 || (v->is_layer && !v->read_only))
+                return cay_fail(err, CAY_INVALID, "volumes: a layer can only be read");
         if (!is_text(v->target, sizeof(v->target)) || v->target[0] != '/' ||
             !cay_path_is_plain(v->target + 1) || is_taken(v->target) ||
             !cay_utf8_valid(v->target, strlen(v->target)))
@@ -317,6 +320,37 @@ static int mount_for_box(const struct warden_volume *v, int file, int userns, bo
         return r < 0 ? r : cay_take_fd(mount);
 }
 
+/*
+ * A layer that no box has, for reading. It is locked against whoever would write to it. A front may name any of its
+ * own warden's, as for copies (request_layer_clone.c).
+ */
+static int mount_layer(struct warden *w, const char *id, int userns, struct cay_error *err)
+{
+        struct sys_mount_attr shift = { .attr_set = SYS_MOUNT_IDMAP | SYS_MOUNT_RDONLY,
+                                        .userns_fd = (uint64_t)userns };
+        cay_auto_close int file = -1, mount = -1;
+        char path[CAY_NAME_MAX + sizeof(SUFFIX)];
+        struct stat st;
+        int r;
+
+        if (warden_find(w, id))
+                return cay_fail(err, CAY_CONFLICT, "the files of '%s' are in use", id);
+        snprintf(path, sizeof(path), "%s" SUFFIX, id);
+        r = file = sys_open_at(w->layers, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+        if (r >= 0 && (fstat(file, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1))
+                r = -EUCLEAN;
+        if (r >= 0 && flock(file, LOCK_SH | LOCK_NB) < 0)
+                r = -EBUSY;
+        if (r >= 0 && (sys_layer_image_has_errors(file) || sys_layer_image_is_unclean(file)))
+                r = -EUCLEAN;
+        if (r >= 0)
+                r = mount = sys_layer_image_mount_read(file, SYS_MOUNT_SAFE | SYS_MOUNT_RDONLY);
+        if (r >= 0)
+                r = sys_mount_setattr(mount, "", AT_EMPTY_PATH, &shift);
+        return r < 0 ? cay_fail_sys(err, CAY_CONFLICT, r, "mount the files of '%s' for reading", id)
+                     : cay_take_fd(mount);
+}
+
 int warden_volumes_mount(struct warden *w, struct warden_box *box, int userns, int *mounts,
                          struct cay_error *err)
 {
@@ -324,9 +358,16 @@ int warden_volumes_mount(struct warden *w, struct warden_box *box, int userns, i
 
         for (unsigned i = 0; i < p->volume_count; i++) {
                 cay_auto_close int file = -1;
-                struct warden_volume *v = open_row(w, p, p->volumes[i].name, &file, err);
+                struct warden_volume *v;
                 int r;
 
+                if (p->volumes[i].is_layer) {
+                        r = mounts[ISOLATE_VOLUME0 + i] = mount_layer(w, p->volumes[i].name, userns, err);
+                        if (r < 0)
+                                return -1;
+                        continue;
+                }
+                v = open_row(w, p, p->volumes[i].name, &file, err);
                 if (!v)
                         return -1;
                 v->users++;

@@ -37,6 +37,7 @@ struct cay_spec_port {         /* TCP, published on the loopback of the engine's
 struct cay_spec_volume { /* one of the owner's volumes, which outlives sandboxes: created if missing */
         const char *name, *target;
         bool read_only;
+        bool is_layer; /* the layer of the id `name` instead: of a snapshot, read-only */
 };
 
 struct cay_spec_volume_text { /* one that was read from a text */

@@ -455,6 +455,7 @@ static void make(struct create *s, const struct cay_template *t)
                 .volumes = a->volumes,
                 .options = a->options,
                 .brief = a->brief,
+                .compare = { a->compare[0], a->compare[1] },
                 .pool = (unsigned)(t && t->pool ? t->pool : config->pool),
                 .timeout_ms = a->has_timeout    ? a->timeout_ms
                               : t && t->life_ms ? t->life_ms

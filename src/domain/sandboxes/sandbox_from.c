@@ -33,6 +33,34 @@ int cay_sandbox_from(struct cay_sandbox *sb, const char *snapshot, struct cay_er
         return 0;
 }
 
+int cay_sandbox_compare(struct cay_sandbox *sb, const char *const ids[2], struct cay_error *err)
+{
+        static const char *const targets[] = { CAY_SANDBOX_BEFORE, CAY_SANDBOX_AFTER };
+
+        sb->volumes = cay_arena_array(&sb->mem, 2, sizeof(*sb->volumes));
+        if (sb->volumes == NULL)
+                return cay_fail(err, CAY_INTERNAL, "no memory");
+        for (unsigned i = 0; i < 2; i++) {
+                const struct cay_snapshot *n = cay_snapshot_find(sb->service, ids[i]);
+
+                if (n == NULL || !n->is_ready || n->is_missing || strcmp(n->owner, sb->owner) != 0)
+                        return cay_fail(err, CAY_NOT_FOUND, "snapshot: '%.63s' does not exist", ids[i]);
+                if (n->engine != sb->engine)
+                        return cay_fail(err, CAY_CONFLICT, "snapshot '%s' is of the engine %s", n->id,
+                                        n->engine->name);
+                sb->volumes[i] = (struct cay_spec_volume){
+                        .name = cay_arena_copy(&sb->mem, n->id, strlen(n->id)),
+                        .target = targets[i],
+                        .read_only = true,
+                        .is_layer = true,
+                };
+                if (sb->volumes[i].name == NULL)
+                        return cay_fail(err, CAY_INTERNAL, "no memory");
+        }
+        sb->volume_count = 2;
+        return 0;
+}
+
 static void on_cloned(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_snapshot *n = cay_snapshot_find(e->service, e->id);

@@ -79,6 +79,7 @@ static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, str
         if (sb->options.checkpoint && cay_snapshot_check_engine(sb, err) < 0)
                 return cay_wrap(err, "checkpoint");
         if (cay_sandbox_read_extras(sb, w->network, &w->ports, &w->volumes, err) < 0 ||
+            (w->compare[0] != NULL && cay_sandbox_compare(sb, w->compare, err) < 0) ||
             cay_sandbox_read_policy(sb, w->policy, err) < 0 || cay_sandbox_check_extras(sb, err) < 0 ||
             cay_sandbox_check_own_ports(sb, err) < 0)
                 return -1;

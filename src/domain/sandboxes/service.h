@@ -206,6 +206,9 @@ struct cay_folder {    /* of the host, and the right by which it is mapped; borr
 
 #define CAY_FOLDER_NONE ((struct cay_folder){ .fd = -1 })
 
+#define CAY_SANDBOX_BEFORE "/mnt/cay-before"
+#define CAY_SANDBOX_AFTER "/mnt/cay-after"
+
 struct cay_sandbox_new {           /* zeroed: all defaults but limits */
         const char *owner;         /* who it belongs to */
         const char *by;            /* as in struct cay_viewer */
@@ -223,7 +226,9 @@ struct cay_sandbox_new {           /* zeroed: all defaults but limits */
         struct cay_field_texts ports,
                 volumes;     /* as domain/model/spec.h reads them; ports: with a bridge, or our own */
         const char *secrets; /* for requests to hosts: lines of NAME PLACEHOLDER; NULL: none. With a policy */
-        bool has_workspace;  /* a host folder is mapped; else the workspace is a new empty folder */
+        /* ids of two of the owner's snapshots or steps, mounted read-only at CAY_SANDBOX_BEFORE and _AFTER; or NULL */
+        const char *compare[2];
+        bool has_workspace; /* a host folder is mapped; else the workspace is a new empty folder */
         enum cay_workspace_mode workspace_mode;
         struct cay_folder folder;           /* looked at only with has_workspace; copied */
         const char *workspace_path;         /* for people; may be NULL */

@@ -653,6 +653,8 @@ void cay_tick_forget(struct cay_sandbox *sb); /* it is being freed */
 struct cay_exec *cay_exec_new(struct cay_service *s, struct cay_sandbox *sb);
 void cay_exec_unref(struct cay_exec *x); /* accepts NULL */
 struct cay_exec *cay_exec_ref(struct cay_exec *x);
+/* sandbox_from.c: mounts two of its owner's snapshots in it, to be compared */
+int cay_sandbox_compare(struct cay_sandbox *sb, const char *const ids[2], struct cay_error *err);
 /* snapshot_make.c: whether its engine has snapshots */
 int cay_snapshot_check_engine(const struct cay_sandbox *sb, struct cay_error *err);
 /* step.c: `then` with what became of it, unless the command has ended meanwhile. */

@@ -125,7 +125,7 @@ static void store(struct cay_snapshot *n)
         snprintf(number, sizeof(number), "%llu", (unsigned long long)n->step);
         if (n->step > 0)
                 cay_event_put_of(e, b, n->sandbox, n->owner, CAY_EVENT_STEP_MADE, "step", number, "snapshot",
-                                 n->id, "before", n->note, NULL);
+                                 n->id, NULL);
         else
                 cay_event_put_of(e, b, n->sandbox, n->owner, CAY_EVENT_SNAPSHOT_CREATED, "snapshot", n->id,
                                  "name", n->name, NULL);

@@ -24,6 +24,7 @@ int native_volumes_put(const struct cay_spec *spec, struct wire_plan *p, struct 
                 struct wire_volume *v = &p->volumes[i];
 
                 v->read_only = spec->volumes[i].read_only;
+                v->is_layer = spec->volumes[i].is_layer;
                 if (!cay_str_copy(v->name, sizeof(v->name), spec->volumes[i].name) ||
                     !cay_str_copy(v->target, sizeof(v->target), spec->volumes[i].target))
                         return cay_fail(err, CAY_INVALID, "volumes: a name or a place is too long");

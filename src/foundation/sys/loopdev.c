@@ -379,6 +379,15 @@ int sys_layer_image_mount_durable(int file, unsigned attr)
         return dev < 0 ? dev : sys_mount_new("ext4", options, attr);
 }
 
+int sys_layer_image_mount_read(int file, unsigned attr)
+{
+        char source[48] = "source=";
+        const char *options[] = { source, "ro", NULL };
+        cay_auto_close int dev = sys_layer_image_attach(file, source + 7, sizeof(source) - 7);
+
+        return dev < 0 ? dev : sys_mount_new("ext4", options, attr);
+}
+
 /* The open device cannot be released and taken for another file meanwhile. */
 int sys_layer_image_mount_again(int file, const char *device, unsigned attr)
 {

@@ -42,6 +42,8 @@ int sys_layer_image_mount_file(int file, unsigned attr);
  * images that hold more than one sandbox's own files.
  */
 int sys_layer_image_mount_durable(int file, unsigned attr);
+/* A clean one for reading alone, opened for that: nobody can write to it through this mount. */
+int sys_layer_image_mount_read(int file, unsigned attr);
 /*
  * A further mount of an image that is mounted already, on the device of this name ("loop7"): both show the
  * same files. -ESTALE: that device is not of this file (any more).

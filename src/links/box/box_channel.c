@@ -45,6 +45,7 @@ static unsigned streams_of(uint16_t kind)
         case CAY_BOX_SEARCH:
         case CAY_BOX_SOCKET:
         case CAY_BOX_ACCEPT:
+        case CAY_BOX_COMPARE:
                 return 1u << CAY_STREAM_OUT;
         default:
                 return 0;

@@ -300,7 +300,8 @@ static void strings_read(struct codec *c, struct cay_box_exec *m)
 
 static void file(struct codec *c, uint16_t kind, struct cay_box_file *m)
 {
-        bool two = kind == CAY_BOX_MOVE || kind == CAY_BOX_SYMLINK || kind == CAY_BOX_SEARCH;
+        bool two = kind == CAY_BOX_MOVE || kind == CAY_BOX_SYMLINK || kind == CAY_BOX_SEARCH ||
+                   kind == CAY_BOX_COMPARE;
 
         u32(c, &m->flags, 0,
             CAY_BOX_PARENTS | CAY_BOX_RECURSIVE | CAY_BOX_FOLLOW | CAY_BOX_EXCLUSIVE | CAY_BOX_TRUNCATE |

@@ -13,7 +13,7 @@
 #include "links/helper/keeper_message.h"
 #include "links/helper/steps.h"
 
-#define WIRE_VERSION 7u
+#define WIRE_VERSION 8u
 #define WIRE_CA 768
 #define WIRE_MAGIC 0x63617977u
 #define WIRE_LAYERS_FD 5   /* the same: folder of layers that outlive their box */
@@ -91,6 +91,7 @@ struct wire_volume { /* one of the owner's: created if missing, and kept when th
         char name[CAY_NAME_MAX + 1];
         char target[WIRE_TARGET]; /* where it is mounted: an absolute path */
         uint32_t read_only;
+        uint32_t is_layer; /* not a volume: the layer of this id, which no box has; read_only */
 };
 
 struct wire_plan { /* descriptors: link stream for init, [rootfs], [workspace], [peer], [network] */

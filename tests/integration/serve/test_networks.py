@@ -300,6 +300,8 @@ def commands_say_what_was_blocked(port):
                                         f'{{"add_allow": ["{HOST}:{other}"]}}'], got["network_hints"]
         got = d.run(box, ["/usr/bin/python3", "-c", LOOK])
         assert [(b["host"], b["port"]) for b in got["network_blocked"]] == [("evil.example", 0)], got
+        ended = d.must(200, "GET", f"/api/sandboxes/{box}/events?kind=exec_ended")["events"]
+        assert [e["detail"].get("network_refused") for e in ended[-3:]] == [None, f"{HOST}:{other}", "evil.example"], ended
         # It is stored with the command.
         front = d.child("cay-front")
         os.kill(front, signal.SIGKILL)

@@ -268,6 +268,7 @@ def snapshots(api):
     box = api.call("sandbox_create", 201, {})["sandbox_id"]
     api.call("exec_run", body={"command": "true", "checkpoint": True}, id=box)
     assert api.call("step_list", id=box)["steps"][0]["before"] == "true"
+    assert api.call("step_diff", body={}, id=box)["changes"] == []
     assert api.call("sandbox_undo", body={"step": 1}, id=box)["kept_as"] == 2
     shot = api.call("snapshot_create", 201, {"name": "base"}, id=box)["snapshot_id"]
     assert api.call("snapshot_list")["snapshots"][0]["snapshot_id"] == shot

@@ -76,6 +76,38 @@ def test_undo(d):
     remove(d, box, one)
 
 
+def diff(d, box, status=200, **fields):
+    got = d.must(status, "POST", f"/api/sandboxes/{box}/diff", fields)
+    return got if status != 200 else {(c["change"], c["name"]) for c in got["changes"]}
+
+
+def test_diff(d):
+    """What a command changed, found by content and not by time; between steps, and since one."""
+    box = d.make(checkpoint=True)
+    d.run(box, "mkdir -p d/e; for f in keep change gone; do echo 1 > d/$f; done; ln -s a link; echo same > touched; echo 1 > d/e/x; "
+               "chmod 600 d/e/x; ln -s / root")
+    d.run(box, "echo 2 > d/change; rm d/gone; echo 1 > new; ln -sfn b link; echo same > touched; mkdir empty; mv d/e moved; chmod 600 d/keep")
+    want = {("changed", "/workspace/d/change"), ("changed", "/workspace/d/keep"), ("removed", "/workspace/d/gone"),
+            ("added", "/workspace/new"), ("changed", "/workspace/link"), ("added", "/workspace/empty"),
+            ("removed", "/workspace/d/e"), ("added", "/workspace/moved"), ("added", "/workspace/moved/x")}
+    assert diff(d, box) == want, diff(d, box) ^ want
+    r = d.run(box, "echo x > /etc/cay-new && rm /etc/nsswitch.conf && echo y >> /etc/hosts && "
+                   "rm /usr/bin/cmp && cat /usr/bin/comm > /tmp/x && cat /tmp/x > /usr/bin/comm && rm /tmp/x && echo z > /usr/bin/cay-new", user="root")
+    assert r["exit_code"] == 0, r
+    since_first = diff(d, box, **{"from": 2, "to": 3})
+    assert since_first == want, since_first ^ want
+    now = diff(d, box)
+    assert now == {("added", "/etc/cay-new"), ("removed", "/etc/nsswitch.conf"), ("changed", "/etc/hosts"), ("removed", "/usr/bin/cmp"),
+                   ("changed", "/usr/bin/comm"), ("added", "/usr/bin/cay-new")}, now
+    assert len(diff(d, box, **{"from": 1, "limit": 2})) == 2
+    assert d.must(200, "POST", f"/api/sandboxes/{box}/diff", {"from": 1, "limit": 2})["more"] is True
+    diff(d, box, 404, **{"from": 77})
+    diff(d, box, 400, **{"from": 2, "to": 2})
+    assert [b["sandbox_id"] for b in d.must(200, "GET", "/api/sandboxes")["sandboxes"]] == [box]
+    assert snapshots(d) == []
+    remove(d, box)
+
+
 def test_one_command(d):
     """A step for the command that asks for it alone; one that cannot have it does not run."""
     box = d.make()
@@ -168,6 +200,8 @@ def test_cli(d):
     assert cay(d, "exec", "one", "--", "sh", "-c", "echo x > /workspace/f").returncode == 0
     r = cay(d, "log", "one")
     assert r.returncode == 0 and "echo x > /workspace/f" in r.stdout, r
+    r = cay(d, "log", "diff", "one")
+    assert r.returncode == 0 and "added" in r.stdout and "/workspace/f" in r.stdout, r
     r = cay(d, "undo", "one")
     assert r.returncode == 0 and box in r.stdout, r
     assert cay(d, "exec", "one", "--", "cat", "/workspace/f").returncode == 1

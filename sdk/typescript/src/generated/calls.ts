@@ -28,6 +28,7 @@ export const OPERATIONS = {
   snapshot_get: { method: "GET", path: "/api/snapshots/{snapshot}", query: [], body: null, answer: "json", once: false },
   snapshot_remove: { method: "DELETE", path: "/api/snapshots/{snapshot}", query: [], body: null, answer: "json", once: false },
   step_list: { method: "GET", path: "/api/sandboxes/{id}/steps", query: [], body: null, answer: "json", once: false },
+  step_diff: { method: "POST", path: "/api/sandboxes/{id}/diff", query: [], body: "json", answer: "json", once: false },
   sandbox_undo: { method: "POST", path: "/api/sandboxes/{id}/undo", query: [], body: "json", answer: "json", once: false },
   volume_list: { method: "GET", path: "/api/volumes", query: ["owner","engine"], body: null, answer: "json", once: false },
   volume_remove: { method: "DELETE", path: "/api/volumes/{name}", query: [], body: "json", answer: "json", once: false },
@@ -181,6 +182,7 @@ export interface Operations {
   snapshot_get: { args: t.SnapshotGetArgs; result: t.Snapshot };
   snapshot_remove: { args: t.SnapshotRemoveArgs; result: t.SnapshotRemoveResult };
   step_list: { args: t.StepListArgs; result: t.StepListResult };
+  step_diff: { args: t.StepDiffArgs; result: t.StepDiffResult };
   sandbox_undo: { args: t.SandboxUndoArgs; result: t.SandboxUndoResult };
   volume_list: { args: t.VolumeListArgs; result: t.VolumeListResult };
   volume_remove: { args: t.VolumeRemoveArgs; result: t.VolumeRemoveResult };
@@ -438,6 +440,14 @@ export class Calls {
    */
   stepList(args: t.StepListArgs, options?: CallOptions): Promise<t.StepListResult> {
     return this.caller.call("step_list", args, undefined, options);
+  }
+
+  /**
+   * Lists the files that differ between two steps of a sandbox, or between one and now. A sandbox of its own
+   * compares them. POST /api/sandboxes/{id}/diff, scope exec
+   */
+  stepDiff(args: t.StepDiffArgs, options?: CallOptions): Promise<t.StepDiffResult> {
+    return this.caller.call("step_diff", args, undefined, options);
   }
 
   /**

@@ -202,6 +202,35 @@ export interface Step {
   created_at: string | null;
 }
 
+export interface Change {
+  change: string;
+  name?: string;
+  name_base64?: string;
+  type: string;
+  size: number;
+  mode: string;
+  uid: number;
+  gid: number;
+  modified_at: string | null;
+  tag: string;
+  target?: string;
+  target_base64?: string;
+}
+
+export interface File {
+  name?: string;
+  name_base64?: string;
+  type: string;
+  size: number;
+  mode: string;
+  uid: number;
+  gid: number;
+  modified_at: string | null;
+  tag: string;
+  target?: string;
+  target_base64?: string;
+}
+
 export interface NamedVolume {
   name: string;
   owner: string;
@@ -489,20 +518,6 @@ export interface ComputerPosition {
   height: number;
   x: number | null;
   y: number | null;
-}
-
-export interface File {
-  name?: string;
-  name_base64?: string;
-  type: string;
-  size: number;
-  mode: string;
-  uid: number;
-  gid: number;
-  modified_at: string | null;
-  tag: string;
-  target?: string;
-  target_base64?: string;
 }
 
 export interface Match {
@@ -1456,6 +1471,28 @@ export interface StepListResult {
   sandbox_id: string;
   steps: Step[];
   count: number;
+}
+
+/** Arguments of step_diff. */
+export interface StepDiffArgs {
+  /** id or name of the sandbox */
+  id: string;
+  /** number of the step to compare with; default: the newest */
+  from?: number | null;
+  /** number of the later step; default: the files as they are now */
+  to?: number | null;
+  /** at most this many; default 1000 */
+  limit?: number | null;
+}
+
+/** Answer of step_diff. */
+export interface StepDiffResult {
+  sandbox_id: string;
+  changes: Change[];
+  count: number;
+  looked_at: number;
+  more: boolean;
+  why: string | null;
 }
 
 /** Arguments of sandbox_undo. */

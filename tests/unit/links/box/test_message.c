@@ -306,7 +306,8 @@ static struct cay_box_open good_file(uint16_t kind)
                                         .max_bytes = 4,
                                         .max_entries = 5,
                                         .path = view("/tmp/a") };
-        if (kind == CAY_BOX_MOVE || kind == CAY_BOX_SYMLINK || kind == CAY_BOX_SEARCH || kind == CAY_BOX_LIST)
+        if (kind == CAY_BOX_MOVE || kind == CAY_BOX_SYMLINK || kind == CAY_BOX_SEARCH ||
+            kind == CAY_BOX_LIST || kind == CAY_BOX_COMPARE)
                 m.file.path2 = view("b");
         return m;
 }
@@ -355,6 +356,7 @@ static void file_refusals(void **state)
         REFUSED_FILE(CAY_BOX_MOVE, file.path2, view(""));
         REFUSED_FILE(CAY_BOX_SYMLINK, file.path2, view(""));
         REFUSED_FILE(CAY_BOX_SEARCH, file.path2, view(""));
+        REFUSED_FILE(CAY_BOX_COMPARE, file.path2, view(""));
         REFUSED_FILE(CAY_BOX_CONNECT, connect.port, 0);
         REFUSED_FILE(CAY_BOX_READ, kind, CAY_BOX_NONE);
         REFUSED_FILE(CAY_BOX_READ, kind, CAY_BOX_KIND_COUNT);

@@ -109,6 +109,7 @@ from .._generated.types import (
     Snapshot,
     SnapshotListResult,
     SnapshotRemoveResult,
+    StepDiffResult,
     StepListResult,
     TemplateBuildResult,
     TemplateGetResult,
@@ -545,6 +546,23 @@ class AsyncOps:
         id: id or name of the sandbox
         """
         return cast(StepListResult, await self._call("step_list", {"id": id}))
+
+    async def step_diff(
+        self,
+        *,
+        id: str,
+        from_: Optional[int] = None,
+        to: Optional[int] = None,
+        limit: Optional[int] = None,
+    ) -> StepDiffResult:
+        """Lists the files that differ between two steps of a sandbox, or between one and now. A sandbox of its own compares them
+
+        id: id or name of the sandbox
+        from_: number of the step to compare with; default: the newest
+        to: number of the later step; default: the files as they are now
+        limit: at most this many; default 1000
+        """
+        return cast(StepDiffResult, await self._call("step_diff", {"id": id, "from": from_, "to": to, "limit": limit}))
 
     async def sandbox_undo(self, *, id: str, step: Optional[int] = None) -> SandboxUndoResult:
         """Gives a sandbox the files of one of its steps again. What runs in it is ended (commands_ended). The files that it has now become a step, kept_as, so that the undo can be undone

@@ -37,6 +37,7 @@ OPS: Dict[str, Op] = {
     "snapshot_get": Op("snapshot_get", "GET", "/api/snapshots/{snapshot}", ('snapshot',), (), (), False, "read"),
     "snapshot_remove": Op("snapshot_remove", "DELETE", "/api/snapshots/{snapshot}", ('snapshot',), (), (), False, "exec"),
     "step_list": Op("step_list", "GET", "/api/sandboxes/{id}/steps", ('id',), (), (), False, "read"),
+    "step_diff": Op("step_diff", "POST", "/api/sandboxes/{id}/diff", ('id',), (), ('from', 'to', 'limit'), False, "exec"),
     "sandbox_undo": Op("sandbox_undo", "POST", "/api/sandboxes/{id}/undo", ('id',), (), ('step',), False, "exec"),
     "volume_list": Op("volume_list", "GET", "/api/volumes", (), ('owner', 'engine'), (), False, "read"),
     "volume_remove": Op("volume_remove", "DELETE", "/api/volumes/{name}", ('name',), (), ('owner', 'engine'), False, "exec"),

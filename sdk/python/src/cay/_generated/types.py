@@ -214,6 +214,41 @@ class Step(TypedDict):
     created_at: Optional[str]
 
 
+class _ChangeAlways(TypedDict):
+    change: str
+    type: str
+    size: int
+    mode: str
+    uid: int
+    gid: int
+    modified_at: Optional[str]
+    tag: str
+
+
+class Change(_ChangeAlways, total=False):
+    name: str
+    name_base64: str
+    target: str
+    target_base64: str
+
+
+class _FileAlways(TypedDict):
+    type: str
+    size: int
+    mode: str
+    uid: int
+    gid: int
+    modified_at: Optional[str]
+    tag: str
+
+
+class File(_FileAlways, total=False):
+    name: str
+    name_base64: str
+    target: str
+    target_base64: str
+
+
 class _NamedVolumeAlways(TypedDict):
     name: str
     owner: str
@@ -520,23 +555,6 @@ class ComputerPosition(TypedDict):
     height: int
     x: Optional[int]
     y: Optional[int]
-
-
-class _FileAlways(TypedDict):
-    type: str
-    size: int
-    mode: str
-    uid: int
-    gid: int
-    modified_at: Optional[str]
-    tag: str
-
-
-class File(_FileAlways, total=False):
-    name: str
-    name_base64: str
-    target: str
-    target_base64: str
 
 
 class _MatchAlways(TypedDict):
@@ -1222,6 +1240,15 @@ class StepListResult(TypedDict):
     sandbox_id: str
     steps: List[Step]
     count: int
+
+
+class StepDiffResult(TypedDict):
+    sandbox_id: str
+    changes: List[Change]
+    count: int
+    looked_at: int
+    more: bool
+    why: Optional[str]
 
 
 class SandboxUndoResult(TypedDict):
