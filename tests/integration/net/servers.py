@@ -130,6 +130,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             os.close(self.connection.detach())
         elif self.path == '/half':
             self.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhalf')
+        elif self.path.startswith('/to/'):
+            self.wfile.write(b'HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: http://' + self.path[4:].encode() + b'/latest\r\n\r\n')
         elif self.path == '/endless':
             self.wfile.write(b'HTTP/1.1 200 OK\r\n')
             try:

@@ -140,6 +140,20 @@ def test_hostile(rig):
     assert bad[0][2] == '56' and bad[1][2] == '18', got  # a reset is a reset inside, an early end an early end
 
 
+def test_redirects(rig):
+    """A server that sends its clients elsewhere sends them where they may not go: metadata, the host, a name that is not allowed. The last one is."""
+    places = ('169.254.169.254', '8.8.4.1', '10.9.9.9', 'metadata.example', 'index.example')
+    urls = ' '.join(f'http://hostile.example/to/{p}' for p in places)
+    got = rig.run(f'for u in {urls}; do curl -sL --max-redirs 3 -o /dev/null -w "%{{num_redirects}} %{{http_code}} %{{exitcode}}\\n" $u; done',
+                  'hostile.example', 'index.example', 'metadata.example')
+    lines = [line.split() for line in got['stdout'].splitlines()]
+    assert len(lines) == len(places) and all(redirects == '1' and end != '0' for redirects, _, end in lines[:4]), got
+    assert lines[4][0] == '1' and lines[4][2] == '0', got
+    # The layer off: with rules for the addresses the same redirect arrives.
+    got = rig.run('curl -sL -o /dev/null -w "%{num_redirects} %{exitcode}" http://hostile.example/to/169.254.169.254', 'hostile.example', '169.254.169.254:80')
+    assert got['stdout'] == '1 0', got
+
+
 def main():
     missing = [p for p in NEEDED if not os.path.exists(p)]
     if missing or os.geteuid() != 0:

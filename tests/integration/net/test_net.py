@@ -409,6 +409,69 @@ def test_names_that_lead_elsewhere(rig):
     refused(b, rig, 'rebind.example', 80, 'private')  # the same address inside, looked up again
 
 
+OFF = 'template public\n{0}own public\n{0}'
+
+
+def arrives(rig, attack, policy, mode=6, lim=None):
+    """Whether the attack reaches a server, in a sandbox with that policy."""
+    b = rig.box(policy, lim, mode)
+    got = b.inside(attack, rig.cert)
+    rig.gone(b)
+    return got
+
+
+def reach(host, port=80):
+    return lambda cert: talk(host, port, b'who').startswith(('::ffff:', '2606:'))
+
+
+def test_each_with_its_layer_off(rig):
+    """What holds an attack is what is said to hold it: without that layer it succeeds, with it it fails."""
+    rows = (
+        ('a raw private address: the judge', reach(PRIVATE), PUBLIC_POLICY, OFF.format(f'allow {PRIVATE}:80\n')),
+        ('metadata: the judge', reach(METADATA), PUBLIC_POLICY, OFF.format(f'allow {METADATA}:80\n')),
+        ('an address in a list of names: the list', reach(PUBLIC), LIST, PUBLIC_POLICY),
+        ('IPv6 in a list of names: the list', reach(PUBLIC6), LIST, PUBLIC_POLICY),
+        ('v4-mapped: the judge', lambda cert: mapped(PRIVATE, 80).startswith('::ffff:'), PUBLIC_POLICY, OFF.format(f'allow {PRIVATE}:80\n')),
+        ('a decimal address: the judge', lambda cert: reach(spelled('2852039166'))(cert), PUBLIC_POLICY, OFF.format(f'allow {METADATA}:80\n')),
+        ('a name that is private: the judge of addresses', reach('private.example'), PUBLIC_POLICY, OFF.format(f'allow {PRIVATE}:80\n')),
+        ('CNAME to private: the judge of addresses', reach('alias.example'), PUBLIC_POLICY, OFF.format(f'allow {PRIVATE}:80\n')),
+        ('Host and server name differ: the hello', lambda cert: tls('other.example', 'good.example', cert).startswith('::ffff:'),
+         'template public\nown list\nallow good.example\nallow other.example\n', PUBLIC_POLICY),
+        ('no server name: the hello', lambda cert: tls('good.example', None, cert).startswith(('::ffff:', '2606:')), LIST, PUBLIC_POLICY),
+        ('a split hello with another name: the hello', lambda cert: tls('other.example', 'good.example', cert, 3).startswith('::ffff:'),
+         'template public\nown list\nallow good.example\nallow other.example\n', PUBLIC_POLICY),
+        ('a foreign address bound inside: the judge', lambda cert: bind_foreign(PRIVATE, 80).startswith('::ffff:'), PUBLIC_POLICY,
+         OFF.format(f'allow {PRIVATE}:80\n')),
+        ('a name that is not allowed: the stub', lambda cert: query('other.example')[0] == 0, LIST, PUBLIC_POLICY),
+        ('straight to the listener: the judge', lambda cert: ask_proxy('127.0.0.1', b'CONNECT 10.9.9.9:80 HTTP/1.1\r\n\r\n').startswith(b'HTTP/1.1 200'),
+         PUBLIC_POLICY, OFF.format(f'allow {PRIVATE}:80\n')),
+        ('UDP: the rule', lambda cert: isinstance(send_udp('good.example', 123, b'x'), list), LIST, LIST + 'allow good.example:123/udp\n'),
+    )
+    for what, attack, held, off in rows:
+        assert not arrives(rig, attack, held), what
+        assert arrives(rig, attack, off), what + ' (layer off)'
+    # The kernel's rules off (mode 6): the judge holds by itself; on, the kernel is asked first.
+    for mode, name in ((6, 'ECONNRESET'), (7, 'ECONNREFUSED')):
+        assert arrives(rig, lambda cert: talk(PRIVATE, 80, b'who'), PUBLIC_POLICY, mode) == name, mode
+    # Limits: many queries and many connections are held by them alone.
+    def many(cert):
+        return all(query(f'n{i}.example')[0] == 0 for i in range(300))
+    assert not arrives(rig, many, PUBLIC_POLICY, lim=wire.limits(dns_s=10))
+    assert arrives(rig, many, PUBLIC_POLICY, lim=wire.limits(dns_s=100000))
+
+    def crowd(cert):
+        host, held = address_of('good.example'), []
+        try:
+            for _ in range(30):
+                held.append(dial(host, 80))
+                held[-1].sendall(b'hold\n')
+            return all(s.recv(10) == b'held' for s in held)
+        except OSError:
+            return False
+    assert not arrives(rig, crowd, LIST, lim=wire.limits(connections=10, connections_s=1000))
+    assert arrives(rig, crowd, LIST, lim=wire.limits(connections=100, connections_s=1000))
+
+
 def test_fallback(rig):
     b = rig.box('template public\nown list\nallow *.example:80\n')
     assert b.inside(talk, 'fallback.example', 80, b'who') == '::ffff:' + PUBLIC

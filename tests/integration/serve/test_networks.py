@@ -15,6 +15,7 @@ import threading
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon import CAY, Daemon, is_alive, wait_for  # noqa: E402
 from registry_file import Registry  # noqa: E402
+from test_front import USER, Wrapped, status_of  # noqa: E402
 
 HOST = "203.0.113.9"
 CLONE_NEWNET = 0x40000000
@@ -537,7 +538,28 @@ def the_command_line_has_it(port):
         f.stdout.close()
 
 
-TESTS = [rules_hold, settings_are_defaults, private_networks, the_log_is_followed, rules_change, limits_hold, commands_say_what_was_blocked, mistakes_are_told, templates_bound_requests, they_outlive_what_dies, the_command_line_has_it]
+def an_ordinary_user_has_it(port):
+    """A daemon of somebody without rights: the same network, made in a user namespace of each sandbox."""
+    with Wrapped("--rate-limit", "0", owner=USER, before=["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--inh-caps=-all"]) as d:
+        net = d.child("cay-net")
+        assert status_of(net)["Uid"].split() == [str(USER)] * 4 and int(status_of(net)["CapEff"], 16) == 0
+        token = subprocess.run(["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", CAY, "token", "--data", os.path.join(d.folder, "data"),
+                                "--scope", "admin"], check=True, capture_output=True, text=True, timeout=60, env={"PATH": "/usr/bin:/bin"}).stdout.strip()
+        box = d.must(201, "POST", "/api/sandboxes", {"limits": {"memory": "128m"}, "allow": [f"{HOST}:{port}"]}, token=token)["sandbox_id"]
+        assert fetch(d, box, port) == "from the host"
+        assert fetch(d, box, port + 1) != "from the host"
+        told = [(e["verdict"], e["address"], e["port"]) for e in d.must(200, "GET", f"/api/sandboxes/{box}/network/log")["entries"]]
+        assert ("allowed", HOST, port) in told, told
+        d.must(200, "PATCH", f"/api/sandboxes/{box}/network", {"allow": ["a.example"]}, token=token)
+        assert fetch(d, box, port) != "from the host"
+        d.must(200, "PATCH", f"/api/sandboxes/{box}/network", {"add_allow": [f"{HOST}:{port}"]}, token=token)
+        os.kill(net, signal.SIGKILL)
+        wait_for("another cay-net", lambda: d.child("cay-net") not in (None, net))
+        wait_for("the network again", lambda: fetch(d, box, port) == "from the host")
+        d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+TESTS = [rules_hold, settings_are_defaults, private_networks, the_log_is_followed, rules_change, limits_hold, commands_say_what_was_blocked, mistakes_are_told, templates_bound_requests, they_outlive_what_dies, the_command_line_has_it, an_ordinary_user_has_it]
 
 if __name__ == "__main__":
     if not shutil.which("python3", path="/usr/bin:/bin"):
