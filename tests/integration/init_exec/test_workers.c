@@ -2,6 +2,8 @@
 /* File channels end to end: the worker mechanism, as the sandbox's user, under the sandbox's rules. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "integration/init_exec/harness.h"
@@ -270,6 +272,122 @@ static void reading_survives_cuts(void **state)
         box_stop(&b);
 }
 
+/* Connections to a port of the box's loopback, which init listens on; here the box shares the test's network. */
+
+static uint16_t free_port(void)
+{
+        struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+        socklen_t len = sizeof(at);
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+        assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+        close(fd);
+        return ntohs(at.sin_port);
+}
+
+static int dial(struct box *b, uint16_t port)
+{
+        const struct sockaddr_in at = { .sin_family = AF_INET,
+                                        .sin_port = htons(port),
+                                        .sin_addr = { htonl(INADDR_LOOPBACK) } };
+        uint64_t until = now_ms() + test_patience(5000);
+
+        for (;;) {
+                int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+                if (connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0)
+                        return fd;
+                close(fd);
+                assert_true(now_ms() < until);
+                box_round(b, 20);
+        }
+}
+
+static void read_text(struct box *b, int fd, const char *text)
+{
+        uint64_t until = now_ms() + test_patience(5000);
+        char got[64] = "";
+        size_t len = 0;
+
+        while (len < strlen(text)) {
+                ssize_t n = recv(fd, got + len, strlen(text) - len, MSG_DONTWAIT);
+
+                assert_true(now_ms() < until && n != 0);
+                len += n > 0 ? (size_t)n : 0;
+                box_round(b, 10);
+        }
+        assert_string_equal(got, text);
+}
+
+/* 0: an end; else the error that came instead. */
+static int read_end(struct box *b, int fd)
+{
+        uint64_t until = now_ms() + test_patience(5000);
+        char byte;
+
+        for (;;) {
+                ssize_t n = recv(fd, &byte, 1, MSG_DONTWAIT);
+
+                if (n == 0)
+                        return 0;
+                if (n < 0 && errno != EAGAIN)
+                        return errno;
+                assert_true(now_ms() < until);
+                box_round(b, 10);
+        }
+}
+
+static void connections_are_accepted(void **state)
+{
+        struct cay_box_open open = { .kind = CAY_BOX_ACCEPT, .window = CAY_BOX_WINDOW };
+        struct run first, second, third, other;
+        int one, two, three;
+        struct box b;
+
+        if (way != BOX_PLAIN)
+                skip();
+        start(&b);
+        open.connect.port = free_port();
+        run_open(&b, &first, &open, NULL, NULL);
+        run_open(&b, &second, &open, NULL, NULL);
+        one = dial(&b, open.connect.port);
+        run_wait_opened(&first, 5000);
+        assert_int_equal(first.pid, 0);
+        assert_int_equal(send(one, "ping", 4, 0), 4);
+        run_wait_out(&first, "ping", 5000);
+        assert_false(second.opened); /* it waits for the next */
+        box_relink(&b);              /* a cut is survived, by the one that waits, too */
+        assert_int_equal(cay_box_channel_write(&first.channel, "pong", 4), 4);
+        read_text(&b, one, "pong");
+        cay_box_channel_write_eof(&first.channel);
+        assert_int_equal(read_end(&b, one), 0);
+        assert_int_equal(send(one, "more", 4, 0), 4); /* the other direction goes on */
+        run_wait_out(&first, "pingmore", 5000);
+        close(one);
+        run_wait(&first, 5000);
+        assert_int_equal(first.end.code, CAY_OK);
+
+        two = dial(&b, open.connect.port);
+        three = dial(&b, open.connect.port); /* nobody waits for it: it waits in the kernel */
+        run_wait_opened(&second, 5000);
+        cay_box_channel_close(&second.channel); /* cut off, not ended */
+        assert_int_equal(read_end(&b, two), ECONNRESET);
+        run_open(&b, &third, &open, NULL, NULL);
+        run_wait_opened(&third, 5000);
+        open.connect.port = free_port();
+        run_open(&b, &other, &open, NULL, NULL);
+        run_wait(&other, 5000); /* there is one port */
+        assert_int_equal(other.end.code, CAY_UNAVAILABLE);
+        close(two);
+        close(three);
+        run_free(&first);
+        run_free(&second);
+        run_free(&third);
+        run_free(&other);
+        box_stop(&b);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -280,6 +398,7 @@ int main(void)
                 cmocka_unit_test(closing_stops_the_worker),
                 cmocka_unit_test(a_killed_worker_is_told),
                 cmocka_unit_test(reading_survives_cuts),
+                cmocka_unit_test(connections_are_accepted),
         };
         static const char *const names[] = { "files by a plain process", "files with a cgroup2 node",
                                              "files in namespaces" };
