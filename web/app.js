@@ -10,11 +10,13 @@ import './view_sandbox.js';
 import { forgetConversation } from './view_try.js';
 import './view_templates.js';
 import './view_metrics.js';
+import './machines.js';
 
 const VIEWS = {
   sandboxes: { element: 'cay-sandboxes', label: 'Sandboxes', key: 's', icon: 'box' },
   try: { element: 'cay-try', label: 'Try it', key: 't', icon: 'chat' },
   templates: { element: 'cay-templates', label: 'Templates', key: 'e', icon: 'layers' },
+  machines: { element: 'cay-machines', label: 'Machines', key: 'a', icon: 'laptop' },
   metrics: { element: 'cay-metrics', label: 'Metrics', key: 'm', icon: 'chart' },
   sandbox: { element: 'cay-sandbox' },
 };

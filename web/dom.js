@@ -57,6 +57,7 @@ const PATHS = { // drawn with a pen, on a sheet of 24 by 24
   box: 'M12 3.5l7.5 4.2v8.6L12 20.5l-7.5-4.2V7.7zM4.5 7.7L12 12l7.5-4.3M12 12v8.5',
   chat: 'M4.5 5.5h15v10.5h-8L7 19.5V16H4.5zM8.5 9h7M8.5 12h4.5',
   layers: 'M12 4l8 4.5-8 4.5-8-4.5zM4 13l8 4.5 8-4.5',
+  laptop: 'M6 6h12v8.5H6zM3.5 18.5h17',
   chart: 'M4 19.5h16M6.5 16v-4M12 16V6M17.5 16v-7',
   terminal: 'M5 6.5l5 5.5-5 5.5M12.5 18h7',
 };

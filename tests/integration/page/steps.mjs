@@ -9,6 +9,7 @@ import * as files from './steps_files.mjs';
 import * as heavy from './steps_heavy.mjs';
 import * as keyboard from './steps_keyboard.mjs';
 import * as list from './steps_list.mjs';
+import * as machines from './steps_machines.mjs';
 import * as others from './steps_others.mjs';
 import * as sandbox from './steps_sandbox.mjs';
 import * as signIn from './steps_sign_in.mjs';
@@ -38,7 +39,7 @@ const { activity_processes_ports_charts, a_refusal_that_passes, news_do_not_wait
 const beside = { activity_processes_ports_charts, a_refusal_that_passes, news_do_not_wait_for_a_broken_list };
 const { a_desktop_comes_back, ...desk } = desktop;
 const LANES = [{ owner: 'ada', steps: { ...list, ...create, ...inside } }, { owner: 'ben', steps: { ...signIn, ...keyboard, ...others, ...beside } },
-  { owner: 'cyd', steps: { ...files, ...tryIt, ...desk } }, { owner: 'cleo', steps: terminal }];
+  { owner: 'cyd', steps: { ...files, ...tryIt, ...desk, ...machines } }, { owner: 'cleo', steps: terminal }];
 
 const wanted = process.argv.slice(2);
 const browser = await openBrowser();

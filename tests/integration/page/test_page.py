@@ -8,6 +8,7 @@ the built-in templates."""
 import concurrent.futures
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -44,6 +45,7 @@ class Helper:
     def __init__(self, daemon):
         self.d = daemon
         self.tokens = {}
+        self.agents = []
         self.lock = threading.Lock()
 
     def token(self, owner):
@@ -56,6 +58,28 @@ class Helper:
         out = subprocess.run([CAY, "token", "--login", "--data", os.path.join(self.d.folder, "data"), "--owner", owner, "--scope", scope],
                              check=True, capture_output=True, text=True, timeout=PATIENCE_S).stdout
         return next(w for w in out.split() if "#login=" in w)
+
+    def begin_agent(self, owner, name, code):
+        """An agent on this machine, paired; its fingerprint."""
+        folder = tempfile.mkdtemp(prefix="cay-agent-")
+        with open(os.path.join(folder, "log"), "wb") as log:
+            agent = subprocess.Popen([CAY, "agent", "--connect", f"ws://127.0.0.1:{self.d.port}/agent", "--name", name, "--state", folder],
+                                     stdin=subprocess.PIPE, stdout=log, stderr=log)
+        agent.stdin.write((code + "\n").encode())
+        agent.stdin.close()
+        self.agents.append((agent, folder))
+
+        def said():
+            with open(log.name, encoding="utf-8") as f:
+                return f.read().partition("this machine's fingerprint is ")[2].strip()
+        return wait_for("the agent", said)
+
+    def end_agents(self, owner):
+        for agent, folder in self.agents:
+            agent.send_signal(signal.SIGTERM)
+            agent.wait(PATIENCE_S)
+            shutil.rmtree(folder)
+        self.agents = []
 
     def kill_front(self, owner):
         pid = self.d.child("cay-front")
