@@ -2,6 +2,7 @@
 #include "cay-agent/prompt.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -63,10 +64,16 @@ static void take_key(struct agent_prompt *p, char key)
         }
 }
 
+static bool is_in_front(const struct agent_prompt *p)
+{
+        return tcgetpgrp(p->fd) == getpgrp();
+}
+
+/* A terminal that somebody else uses now is left as it is. */
 static void stop_reading(struct agent_prompt *p)
 {
         cay_watch_remove(&p->watch);
-        if (p->is_raw)
+        if (p->is_raw && is_in_front(p))
                 tcsetattr(p->fd, TCSANOW, &p->was);
         p->is_raw = false;
         p->fd = -1;
@@ -77,7 +84,7 @@ static void on_keys(struct cay_watch *w, uint32_t events)
 {
         struct agent_prompt *p = cay_container_of(w, struct agent_prompt, watch);
         char key;
-        ssize_t n = read(p->fd, &key, 1);
+        ssize_t n = is_in_front(p) ? read(p->fd, &key, 1) : 0;
 
         (void)events;
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -105,6 +112,9 @@ void agent_prompt_open(struct agent_prompt *p, struct cay_loop *loop, int fd,
         raw.c_cc[VTIME] = 0;
         if (tcsetattr(fd, TCSANOW, &raw) < 0)
                 return;
+        /* Moved to the background, the agent serves on instead of being stopped. The programs that it starts are running. */
+        signal(SIGTTIN, SIG_IGN);
+        signal(SIGTTOU, SIG_IGN);
         p->fd = fd;
         p->is_raw = true;
         if (cay_watch_add(loop, &p->watch, fd, EPOLLIN, on_keys) < 0)

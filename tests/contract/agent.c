@@ -55,7 +55,8 @@ static void open_server(struct subject *s, struct agent_rig *rig)
                                                   .store = &rig->store->store,
                                                   .clock = &cay_store_system_clock,
                                                   .pair = &rig->pair,
-                                                  .service = &rig->service };
+                                                  .service = &rig->service,
+                                                  .heartbeat_ms = WAIT_MS };
         struct cay_http_config config;
         struct cay_error err = { 0 };
 

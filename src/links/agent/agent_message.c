@@ -183,6 +183,7 @@ static void answer(struct io *io, struct agent_answer *m)
         io_u64(io, &m->cpu_us);
         io_u8(io, &m->is_open, 1);
         io_text(io, m->workspace, AGENT_WORKSPACE_MAX);
+        io->is_bad |= m->workspace[0] && m->workspace[0] != '/';
 }
 
 /* The bytes of DATA are all that is left. */

@@ -60,6 +60,8 @@ static void messages_come_back(void **state)
         assert_int_equal(agent_message_read(bytes, (size_t)n, AGENT_AGENT, &got), 0);
         assert_int_equal(got.answer.is_open, 1);
         assert_string_equal(got.answer.workspace, "/tmp/w");
+        bytes[n - 6] = 't'; /* no absolute path */
+        assert_int_equal(agent_message_read(bytes, (size_t)n, AGENT_AGENT, &got), -EPROTO);
 }
 
 /* Whatever byte is cut off or added, and whoever sends what is not its own, is refused. */
