@@ -193,11 +193,13 @@ const struct cay_op cay_op_remote_add = {
         .args_size = sizeof(struct args),
         .result = &result_added,
         .status = CAY_OP_CREATED,
-        .verb = CAY_OP_VERB("remote add", "name",
-                            "Adds a machine of yours for sandboxes. It prints a pairing code: run the "
-                            "command on that machine\n"
-                            "and type the code there, within 15 minutes.",
-                            "machine=name code=code run_there=command daemon=daemon_fingerprint"),
+        .verb = CAY_OP_VERB(
+                "remote add", "name",
+                "Adds a machine of yours for sandboxes. It prints a pairing code: run the "
+                "command on that machine\n"
+                "and type the code there, within 15 minutes. USER@HOST as the name does all of it by "
+                "SSH.",
+                "machine=name code=code run_there=command daemon=daemon_fingerprint"),
         .run = run_add,
 };
 

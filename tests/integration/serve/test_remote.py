@@ -193,6 +193,49 @@ def the_cli_shows_machines():
         assert r.returncode == 2 and "wss://" in r.stderr, r
 
 
+def a_machine_is_added_by_ssh():
+    """A stand-in for ssh runs the command on this machine, in a home of its own: there is no sshd here."""
+    with Daemon() as d, contextlib.ExitStack() as stack:
+        home = tempfile.mkdtemp(prefix="cay-home-")
+        stack.callback(shutil.rmtree, home)
+        os.mkdir(os.path.join(home, "bin"))
+        with open(os.path.join(home, "bin", "ssh"), "w", encoding="utf-8") as f:
+            f.write(f"#!/bin/sh\n[ \"$1 $2\" = '-- me@Box.example' ] || exit 9\necho \"$3\" >> {home}/said\nexport HOME={home}\ncd {home} && exec sh -c \"$3\"\n")
+        os.chmod(f.name, 0o755)
+        env = {**d.environment(), "PATH": f"{home}/bin:{os.environ['PATH']}"}
+
+        def cay(*words):
+            return subprocess.run([CAY, *words], env={**env, "CAY_DATA": os.path.join(d.folder, "data")}, capture_output=True, text=True,
+                                  timeout=2 * PATIENCE_S)
+        r = cay("remote", "add", "me@Box.example")
+        assert r.returncode == 0 and "machine 'box' is ready" in r.stdout, (r, open(f"{home}/.local/state/cay/agent.log", encoding="utf-8").read())
+        with open(f"{home}/said", encoding="utf-8") as f:
+            assert not re.search(r"\w{5}-\w{5}-\w{5}-\w{5}", f.read())  # the code is in no argument
+        log = f"{home}/.local/state/cay/agent.log"
+        with open(log, encoding="utf-8") as f:
+            assert "paired with daemon" in f.read()
+        made = cay("create", "--machine", "box", *[w for limit in SKIP for w in ("--may-skip", limit)])
+        assert made.returncode == 0, made
+        done = cay("exec", made.stdout.split()[-1], "echo", "there")
+        assert done.stdout == "there\n", done
+        assert "ready" in cay("remote").stdout
+        assert cay("remote", "add", "me@Box.example").returncode != 0  # it is there
+        for bad in ("me@-oProxyCommand=x", "-x@y", "me@a b", "me@$(x)"):
+            assert cay("remote", "add", bad).returncode != 0, bad
+        assert cay("remote", "add", "you@other.example").returncode != 0  # its ssh fails
+        assert "other" not in cay("remote").stdout  # and nothing was added
+        assert cay("remote", "rm", "box").returncode == 0
+        wait_for("the agent's end", lambda: not any(f"{home}/".encode() in line for line in agents()))
+
+
+def agents():
+    """The environments of agents."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/comm", encoding="utf-8") as f, open(f"/proc/{pid}/environ", "rb") as e:
+            if f.read().strip() == "cay-agent":
+                yield e.read()
+
+
 def machines_belong_to_their_owner():
     with Daemon() as d, paired(d):
         other = d.make_token("--owner", "other")
@@ -391,7 +434,7 @@ def is_sanitized():
         return b"__asan_init" in f.read()
 
 
-TESTS = [sandboxes_are_made_used_and_destroyed, the_cli_shows_machines, machines_belong_to_their_owner, strangers_are_refused,
+TESTS = [sandboxes_are_made_used_and_destroyed, the_cli_shows_machines, a_machine_is_added_by_ssh, machines_belong_to_their_owner, strangers_are_refused,
          another_daemon_is_not_believed, cuts_lose_nothing, an_agent_that_is_away_returns, fronts_and_daemons_come_back, fifty_machines]
 
 
