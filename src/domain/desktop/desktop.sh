@@ -38,19 +38,30 @@ export DISPLAY=:1 XDG_CONFIG_HOME=$dir/config XDG_CACHE_HOME=$dir/cache XENVIRON
 export LANG="${LANG:-C.UTF-8}" LC_CTYPE=C.UTF-8
 mkdir -p config/openbox config/tint2
 
+# The system's cache of fonts is not here, and to look through all fonts takes longer than the rest of the start. So what comes first has
+# one folder of them; what people and agents start has all.
+write_fonts() {
+        file=$1
+        shift
+        {
+                echo '<?xml version="1.0"?><fontconfig>'
+                for folder in "$@"; do echo "<dir>$folder</dir>"; done
+                echo "<cachedir>$dir/cache/fontconfig</cachedir>"
+                echo '<match target="pattern"><edit name="family" mode="append"><string>DejaVu Sans</string></edit></match></fontconfig>'
+        } >"$file"
+}
+all_fonts='' few_fonts=''
 if [ ! -e /etc/fonts/fonts.conf ]; then
-        export FONTCONFIG_FILE=$dir/fonts.conf
-        cat >fonts.conf <<-END
-	<?xml version="1.0"?>
-	<fontconfig>
-	<dir>/usr/share/fonts</dir><dir>/usr/local/share/fonts</dir><cachedir>$dir/cache/fontconfig</cachedir>
-	<match target="pattern"><edit name="family" mode="append"><string>DejaVu Sans</string></edit></match>
-	</fontconfig>
-	END
+        write_fonts fonts.conf /usr/share/fonts /usr/local/share/fonts
+        all_fonts="env FONTCONFIG_FILE=$dir/fonts.conf" few_fonts=$all_fonts
+        if [ -d /usr/share/fonts/truetype/dejavu ]; then
+                write_fonts few.conf /usr/share/fonts/truetype/dejavu
+                few_fonts="env FONTCONFIG_FILE=$dir/few.conf"
+        fi
 fi
 
 item() {
-        [ -n "$2" ] && echo "<item label=\"$1\"><action name=\"Execute\"><command>$2</command></action></item>"
+        [ -n "$2" ] && echo "<item label=\"$1\"><action name=\"Execute\"><command>$all_fonts $2</command></action></item>"
 }
 {
         echo '<openbox_menu><menu id="root-menu" label="Desktop">'
@@ -117,11 +128,11 @@ umask $mask
 cat >$dir/up.sh <<END
 cd "$workspace"
 command -v xsetroot >/dev/null && xsetroot -solid '#2e4057'
-command -v tint2 >/dev/null && tint2 &
+command -v tint2 >/dev/null && $all_fonts tint2 &
 if [ "$terminal" = xterm ]; then
         xterm -e sh $dir/shell.sh &
 else
-        ${terminal:-true} &
+        $all_fonts ${terminal:-true} &
         mv $dir/new.sock $dir/vnc.sock
 fi
 END
@@ -129,12 +140,13 @@ END
 cat >$dir/shell.sh <<END
 mv $dir/new.sock $dir/vnc.sock
 shell=\$(command -v bash) || shell=sh
-exec \$shell
+($all_fonts fc-match sans >/dev/null 2>&1 &)
+exec $all_fonts \$shell
 END
 if [ "$wm" = openbox ]; then
-        openbox --startup "sh $dir/up.sh" &
+        $few_fonts openbox --startup "sh $dir/up.sh" &
 else
-        $wm &
+        $few_fonts $wm &
         sh $dir/up.sh
 fi
 wait $!

@@ -273,6 +273,10 @@ def test_published(d, box):
         v.sync()
     with Viewer(d, "/websockify", port=url.port) as v:
         v.sync()
+    with Viewer(d, f"{url.path}?{url.query}", port=url.port, token=False, headers={"Origin": f"http://127.0.0.1:{url.port}"}) as v:
+        v.sync()
+    for origin in ("http://evil.example", f"http://127.0.0.1:{d.port}"):  # whatever else such a page has
+        assert refused(d, f"{url.path}?{url.query}", port=url.port, token=False, headers={"Origin": origin}).status == 403, origin
     assert pointer(d, mine) == (12, 13, 0)
     looks = urllib.parse.urlsplit(d.must(201, "POST", f"/api/sandboxes/{mine}/desktop/links", {"view_only": True})["port_url"])
     with Viewer(d, f"{looks.path}?{looks.query}", port=looks.port, token=False) as v:
