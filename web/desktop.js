@@ -131,7 +131,14 @@ class CayDesktop extends HTMLElement {
     this.tools.hidden = this.screen.hidden = false;
     this.#say('Connecting…');
     this.screen.replaceChildren();
-    const rfb = new RFB(this.screen, where, { shared: true });
+    const ws = new WebSocket(where, 'cay.desktop'); // noVNC's bytes, and texts that say whose input counts
+    ws.addEventListener('message', (e) => {
+      if (typeof e.data !== 'string') return;
+      e.stopImmediatePropagation();
+      this.isOthers = JSON.parse(e.data).input === 'others';
+      this.#tell();
+    });
+    const rfb = new RFB(this.screen, ws, { shared: true });
     this.rfb = rfb;
     this.#apply();
     rfb.addEventListener('connect', () => { if (rfb === this.rfb) this.#onConnect(); });
@@ -145,7 +152,12 @@ class CayDesktop extends HTMLElement {
     const canvas = this.screen.querySelector('canvas');
     canvas.setAttribute('role', 'img');
     canvas.setAttribute('aria-label', 'The desktop. Shift F6 leaves it.');
-    this.#say(this.looks.checked ? 'Connected, view only' : 'Connected');
+    this.isOthers = false;
+    this.#tell();
+  }
+
+  #tell() {
+    this.#say(this.looks.checked ? 'Connected, view only' : this.isOthers ? 'Somebody else is at it: what you do is left out until they pause' : 'Connected');
   }
 
   #onGone() {
@@ -163,7 +175,7 @@ class CayDesktop extends HTMLElement {
     rfb.scaleViewport = this.fit.value === 'fit';
     rfb.resizeSession = this.fit.value === 'resize' && !looks;
     rfb.background = 'var(--term-bg)';
-    if (this.dataset.state === 'connected') this.#say(looks ? 'Connected, view only' : 'Connected');
+    if (this.dataset.state === 'connected') this.#tell();
   }
 
   #showText(show) {

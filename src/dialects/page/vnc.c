@@ -25,6 +25,7 @@
 #include "foundation/http/ws.h"
 #include "foundation/loop/loop.h"
 
+#define PROTOCOL "cay.desktop"
 #define LEAVE_MS 5000u  /* for the desktop to read that a button is up */
 #define PING_MS 15000u  /* a viewer that is silent for two of these is lost */
 #define QUERY_MAX 1024u /* of a value in it */
@@ -42,8 +43,10 @@ struct vnc {
         struct cay_timer timer; /* until the next message is within the rate; or for leaving */
         struct cay_deferred release;
         char owner[CAY_OWNER_MAX + 1], request_id[CAY_GATE_ID + 1];
-        size_t unread; /* bytes of the desktop that the viewer has not been sent */
-        bool is_paid;  /* the message that is being taken */
+        size_t unread;  /* bytes of the desktop that the viewer has not been sent */
+        bool is_paid;   /* the message that is being taken */
+        bool is_told;   /* whose input counts */
+        bool is_others; /* what it was told last */
         bool is_leaving, is_over;
 };
 
@@ -81,11 +84,23 @@ static void let_go(struct vnc *n)
 
 /* From the viewer */
 
+static void tell_input(struct vnc *n, bool is_others)
+{
+        const char *text = is_others ? "{\"input\":\"others\"}" : "{\"input\":\"yours\"}";
+
+        n->is_others = is_others;
+        cay_ws_send(&n->ws, CAY_WS_TEXT, text, strlen(text));
+}
+
 static bool may_act(struct cay_rfb_viewer *v)
 {
         struct vnc *n = cay_container_of(v, struct vnc, viewer);
 
-        return cay_seat_take(n->world->seats, n->use.sandbox, n, cay_clock_ms());
+        bool may = cay_seat_take(n->world->seats, n->use.sandbox, n, cay_clock_ms());
+
+        if (n->is_told && n->is_others == may)
+                tell_input(n, !may);
+        return may;
 }
 
 static void on_act(struct cay_rfb_viewer *v, const struct cay_viewer_input *input)
@@ -257,7 +272,9 @@ static void on_use_open(struct cay_desktop_use *u)
         const struct cay_ws_options options = { .message_max = MESSAGE_MAX, .ping_ms = PING_MS };
         struct vnc *n = of_use(u);
         struct cay_http_request *req = take_request(n);
-        const char *protocol = cay_ws_offers(req, "binary") ? "binary" : NULL;
+        const char *protocol = cay_ws_offers(req, PROTOCOL)   ? PROTOCOL
+                               : cay_ws_offers(req, "binary") ? "binary"
+                                                              : NULL;
 
         if (n->use.was_started)
                 cay_seat_forget(n->world->seats, n->use.sandbox);
@@ -265,6 +282,7 @@ static void on_use_open(struct cay_desktop_use *u)
                 let_go(n);
                 return;
         }
+        n->is_told = protocol && strcmp(protocol, PROTOCOL) == 0;
         n->stream.stop = on_stop;
         cay_rest_stream_add(n->streams, &n->stream);
         cay_guard_begin(&n->guard, on_guard_over);

@@ -13,6 +13,10 @@
  * What the viewer says is read (domain/desktop/viewer.h), so that one person at a time has the pointer and the keys; what the desktop says
  * is relayed. Messages are charged like requests, and those beyond the rate wait.
  *
+ * A viewer that offers the subprotocol "cay.desktop" is told by text messages whose input counts, when that changes for it:
+ * {"input":"others"} when something of it was left out since somebody else has the pointer and the keys, {"input":"yours"} when it is
+ * passed on again. noVNC itself offers "binary" or nothing, and gets bytes alone.
+ *
  * Ends: 1011 when the desktop ended, 1008 when the viewer broke the protocol or its access has ended, 1013 when there is no memory for what
  * it does not read, 1001 when the daemon stops. The reason says more.
  */

@@ -61,13 +61,6 @@ static bool is_others(const struct seat *seat, const void *who, uint64_t now_ms)
                now_ms < seat->input_ms + (seat->holds ? CAY_SEAT_HELD_MS : CAY_SEAT_IDLE_MS);
 }
 
-bool cay_seat_is_taken(const struct cay_seats *s, const char *sandbox, const void *who, uint64_t now_ms)
-{
-        const struct seat *seat = find(s, sandbox);
-
-        return seat && is_others(seat, who, now_ms);
-}
-
 bool cay_seat_take(struct cay_seats *s, const char *sandbox, const void *who, uint64_t now_ms)
 {
         struct seat *seat;

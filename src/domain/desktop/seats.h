@@ -25,8 +25,6 @@ void cay_seats_free(struct cay_seats *s); /* NULL is fine */
 bool cay_seat_take(struct cay_seats *s, const char *sandbox, const void *who, uint64_t now_ms);
 /* Whether its holder has keys or buttons down. Others are ignored. */
 void cay_seat_hold(struct cay_seats *s, const char *sandbox, const void *who, bool holds);
-/* Whether somebody other than `who` has the seat. */
-bool cay_seat_is_taken(const struct cay_seats *s, const char *sandbox, const void *who, uint64_t now_ms);
 void cay_seat_leave(struct cay_seats *s, const char *sandbox, const void *who);
 
 void cay_seat_point(struct cay_seats *s, const char *sandbox, unsigned x, unsigned y, uint64_t now_ms);

@@ -99,6 +99,25 @@ export async function a_desktop_is_sized_looked_at_and_stopped(p) {
   await tab.click('button[aria-label="Full screen"]');
   await until('the full screen', () => tab.evaluate(() => document.fullscreenElement?.className === 'desk-whole'));
   await tab.evaluate(() => document.exitFullscreen());
+  // While somebody else holds a button, what one does is left out, and one is told so.
+  const other = await p.another(p.owner, 'exec');
+  await other.open(box, 'desktop');
+  await isIn(other.tab);
+  await until('the other to have it', async () => {
+    await click(other.tab, TERMINAL);
+    return other.tab.evaluate(() => !document.querySelector('.desk-bar').textContent.includes('Somebody else'));
+  });
+  await other.tab.mouse.down();
+  await until('the word that it is taken', async () => {
+    await click(tab, TERMINAL);
+    return tab.evaluate(() => document.querySelector('.desk-bar').textContent.includes('Somebody else is at it'));
+  });
+  await other.tab.mouse.up();
+  await other.leave();
+  await until('the turn to come back', async () => {
+    await click(tab, TERMINAL);
+    return tab.evaluate(() => !document.querySelector('.desk-bar').textContent.includes('Somebody else'));
+  });
   // Whoever may only read looks, and is offered no more.
   const reader = await p.another(p.owner, 'read');
   await reader.open(box, 'desktop');

@@ -20,7 +20,7 @@ class Viewer:
 
     def __init__(self, d, path, port=None, token=True, headers=None):
         self.ws = ws_client.WebSocket(port or d.port, path, d.token if token else None, headers=headers)
-        self.kept, self.closed = b"", None
+        self.kept, self.told = b"", []
         assert self.take(12) == b"RFB 003.008\n"
         self.say(b"RFB 003.008\n")
         assert 1 in self.take(self.take(1)[0])
@@ -43,8 +43,10 @@ class Viewer:
     def take(self, n):
         while len(self.kept) < n:
             opcode, data = self.ws.read()
-            assert opcode == ws_client.BINARY, opcode
-            self.kept += data
+            if opcode == ws_client.TEXT:
+                self.told.append(json.loads(data))
+            else:
+                self.kept += data
         got, self.kept = self.kept[:n], self.kept[n:]
         return got
 
@@ -135,6 +137,39 @@ def test_input(d, box):
         c.sync()
         assert pointer(d, box) == (700, 700, 0x101), pointer(d, box)
     wait_for("both to be up", lambda: pointer(d, box)[2] == 0)
+
+
+def test_whose(d, box):
+    """A viewer that asks for it is told whose input counts."""
+    with Viewer(d, ws_at(box), headers={"Sec-WebSocket-Protocol": "cay.desktop, binary"}) as a, Viewer(d, ws_at(box)) as b:
+        assert a.ws.fields["sec-websocket-protocol"] == "cay.desktop"
+        a.point(0, 1, 1)
+        a.sync()
+        assert a.told == []  # as it should be
+        b.point(1, 2, 2)
+        a.ws.sock.close()
+    with Viewer(d, ws_at(box)) as b, Viewer(d, ws_at(box), headers={"Sec-WebSocket-Protocol": "cay.desktop"}) as a:
+
+        def b_has_it():
+            b.point(1, 2, 2)
+            b.sync()
+            return pointer(d, box) == (2, 2, 0x100)
+
+        wait_for("the seat", b_has_it)
+        a.point(0, 3, 3)
+        a.point(0, 4, 4)
+        a.sync()
+        assert a.told == [{"input": "others"}] and pointer(d, box)[:2] == (2, 2), a.told
+        b.point(0, 2, 2)
+        b.sync()
+
+        def a_has_it():
+            a.point(0, 5, 5)
+            a.sync()
+            return a.told[1:]
+
+        assert wait_for("its turn", a_has_it) == [{"input": "yours"}]
+        assert pointer(d, box)[:2] == (5, 5) and b.told == []
 
 
 def test_typing(d, box):
