@@ -11,6 +11,10 @@ import * as format from './format.js';
 const TEXT_MAX = 1 << 20; // of a text for the clipboard; the daemon leaves out longer ones
 const FIT = [['fit', 'Fit the picture'], ['resize', 'Resize the desktop'], ['off', 'Actual size']];
 const KEPT = 'cay-desktop-fit';
+const BACKSPACE = 0xff08;
+const RETURN = 0xff0d;
+/** X11's number of a character's key. */
+const keyOf = (c) => { const n = c.codePointAt(0); return c === '\n' ? RETURN : n <= 0xff ? n : 0x01000000 | n; };
 
 class CayDesktop extends HTMLElement {
   off = new AbortController();
@@ -26,6 +30,7 @@ class CayDesktop extends HTMLElement {
     this.looks.checked = this.looks.disabled = !api.may('exec');
     this.tools = h('div', { class: 'bar small desk-bar', hidden: true }, this.status, h('span', { class: 'grow' }),
       h('label', { class: 'desk-check' }, this.looks, ' View only'), this.fit,
+      iconButton('Keyboard', 'keyboard', { class: 'desk-touch', onclick: () => this.keys.focus() }),
       this.clipboard = iconButton('Clipboard', 'copy', { 'aria-expanded': 'false', onclick: () => this.#showText(this.panel.hidden) }),
       iconButton('Full screen', 'open', { onclick: () => this.#whole() }),
       this.ender = iconButton('Stop the desktop', 'stop', { class: 'danger', hidden: !api.may('exec'), onclick: () => this.#end() }));
@@ -33,8 +38,12 @@ class CayDesktop extends HTMLElement {
     this.panel = h('div', { class: 'desk-text', hidden: true }, this.text, h('div', { class: 'row' },
       button('Copy to this computer', { onclick: () => this.#copy() }), this.paster = button('Paste from this computer', { onclick: () => this.#paste() })));
     this.screen = h('div', { class: 'desk-screen', hidden: true });
+    // What has no keys of its own types in here: a screen's keyboard, an input method. Nothing stays in it.
+    this.keys = h('input', { class: 'desk-keys', 'aria-label': 'Type into the desktop', tabindex: -1, autocapitalize: 'off', autocomplete: 'off', autocorrect: 'off', spellcheck: 'false',
+      onbeforeinput: (e) => this.#onInput(e), oncompositionend: (e) => { this.#press(e.data); this.keys.value = ''; },
+      onkeydown: (e) => { if (e.key === 'Enter') { e.preventDefault(); this.#press('\n'); } } });
     this.foot = h('div', { class: 'empty whole desk-foot' });
-    this.whole = h('div', { class: 'desk-whole' }, this.tools, this.panel, this.screen, this.foot);
+    this.whole = h('div', { class: 'desk-whole' }, this.tools, this.panel, this.screen, this.keys, this.foot);
     this.append(this.whole);
     // All keys are the desktop's, but there has to be a way out.
     this.screen.addEventListener('keydown', (e) => {
@@ -188,6 +197,17 @@ class CayDesktop extends HTMLElement {
     if (this.looks.checked || !this.rfb) return;
     if (new TextEncoder().encode(text).length > TEXT_MAX) fail(new Error('This is too long for the clipboard of the desktop: at most 1 MiB.'));
     else this.rfb.clipboardPasteFrom(text);
+  }
+
+  #press(text) {
+    if (!this.looks.checked) for (const c of text) this.rfb?.sendKey(keyOf(c), null);
+  }
+
+  #onInput(e) {
+    if (e.isComposing) return; // told at its end
+    e.preventDefault();
+    if (e.inputType === 'deleteContentBackward' && !this.looks.checked) this.rfb?.sendKey(BACKSPACE, null);
+    else if (e.data) this.#press(e.data);
   }
 
   async #copy() {

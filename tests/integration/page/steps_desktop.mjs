@@ -56,6 +56,13 @@ export async function a_desktop_draws_and_types(p) {
   await click(tab, TERMINAL);
   await type(tab, 'echo "Green $((6*7))" > typed.txt');
   await until('what was typed', async () => (await runIn(p, box, 'cat typed.txt 2>/dev/null; true')) === 'Green 42\n');
+  // A screen's keyboard has no keys, only texts.
+  await tab.focus('.desk-keys');
+  await tab.keyboard.insertText('echo Größe Ω > touched.txtx');
+  await tab.keyboard.press('Backspace');
+  await tab.keyboard.press('Enter');
+  await until('what was touched', async () => (await runIn(p, box, 'cat touched.txt 2>/dev/null; true')) === 'Größe Ω\n');
+  await click(tab, TERMINAL);
   await type(tab, 'clear; ls --color=always -l /usr');
   await look(tab, 'desktop');
   // Its clipboard: from this side, pasted with the middle button; and what is marked there. A program asks for a text when it likes.
