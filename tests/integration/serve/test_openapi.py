@@ -247,6 +247,7 @@ def the_desktop(api):
                        ("scroll", {"direction": "up"}), ("key", {"keys": "ctrl+a"}), ("type", {"text": "a"}), ("wait", {"still": "50ms"})):
         api.call("computer_" + name, body=body, id=box)
     api.call("desktop_get", id=box)
+    api.call("desktop_link", 201, {"view_only": True}, id=box)
     api.call("desktop_stop", id=box)
     api.call("sandbox_destroy", id=box)
 
