@@ -33,7 +33,7 @@ help:
 	@echo "make run          install what is missing, build, start the daemon and say how to use it (Ctrl-C ends it)"
 	@echo "make demo         the same for runs without a daemon: a few boxes at work"
 	@echo "make test         install what is missing, run every test (plain and sanitizer build)"
-	@echo "make test-images  builds images/sandbox on a Debian made here, and asks every tool in it for its version"
+	@echo "make test-images  builds images/sandbox on a Debian made here, and the Dockerfile on this machine's packages, and tries both"
 	@echo "make test-vm      the tests on Debian's kernel with cgroup v2 alone, in qemu (test-vm-small: what CI runs of it)"
 	@echo "make check-style  formatting, layers, headers that stand alone"
 	@echo "make format       let clang-format decide"
