@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -132,6 +133,35 @@ def test_the_host_fills_the_disk(d, disk):
     assert d.run(box, ["cat", "/workspace/precious"])["stdout"] == "work\n"
     wait_for("room inside", lambda: d.run(box, write)["exit_code"] == 0)
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def test_full_in_the_middle_of_a_snapshot(d, disk):
+    """Others take the room while files are copied: there is the whole snapshot or none, nothing is left of it, and the sandbox goes on."""
+    box = d.make(limits={"disk": "100m"})
+    d.run(box, "head -c 80M /dev/urandom > /workspace/big; sha256sum /workspace/big > /workspace/sum; sync")
+    layers, other = os.path.join(d.folder, "data", "layers"), os.path.join(disk, "other")
+    got = []
+    t = threading.Thread(target=lambda: got.append(d.ask("POST", f"/api/sandboxes/{box}/snapshots", {})))
+    t.start()
+    wait_for("the copy", lambda: [n for n in os.listdir(layers) if n.startswith(".clone")] or got)
+    with open(other, "wb") as f:
+        while free_bytes(disk) > 0 and not got:
+            try:
+                os.posix_fallocate(f.fileno(), os.fstat(f.fileno()).st_size, free_bytes(disk))
+            except OSError:  # somebody else took it just then
+                pass
+    t.join()
+    assert got[0].status in (201, 507), got
+    shots = d.must(200, "GET", "/api/snapshots")["snapshots"]
+    assert len(shots) == (got[0].status == 201), (got, shots)
+    assert not [n for n in os.listdir(layers) if n.startswith(".clone")], os.listdir(layers)
+    os.unlink(other)
+    wait_for("the room", lambda: free_bytes(disk) >= MARGIN + 20 * MIB)
+    assert d.run(box, "cd / && sha256sum -c --status /workspace/sum && echo same")["stdout"] == "same\n"
+    for s in shots:
+        d.must(200, "DELETE", f"/api/snapshots/{s['snapshot_id']}")
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+    wait_for("the room", lambda: free_bytes(disk) >= MARGIN + 100 * MIB)
 
 
 def fill_wholly(path):
@@ -305,7 +335,7 @@ def test_a_broken_file_system_is_told(d, disk):
     assert [n for n in os.listdir(layers) if n[0] != "." and n != "volumes"] == []
 
 
-TESTS = [test_sandboxes_fill_the_disk, test_volumes_fill_the_disk, test_the_host_fills_the_disk, test_a_disk_without_a_block, test_a_start_without_a_block,
+TESTS = [test_sandboxes_fill_the_disk, test_volumes_fill_the_disk, test_full_in_the_middle_of_a_snapshot, test_the_host_fills_the_disk, test_a_disk_without_a_block, test_a_start_without_a_block,
          test_stop_says_kept_only_if_it_is, test_a_broken_file_system_is_told]
 
 

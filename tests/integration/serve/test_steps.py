@@ -150,6 +150,23 @@ def test_thinned(d):
     wait_for("the steps to go", lambda: d.ask("GET", f"/api/snapshots/{any_step}").status == 404)
 
 
+def test_many_snapshots(d):
+    """Of one sandbox: all listed once, the first and the last whole; and what was made of one stays when that is removed."""
+    box = d.make(limits={"disk": "20m"})
+    ids = []
+    for i in range(100):
+        d.run(box, f"echo {i} > /workspace/f")
+        ids.append(d.must(201, "POST", f"/api/sandboxes/{box}/snapshots", {})["snapshot_id"])
+    assert [s["snapshot_id"] for s in snapshots(d)] == ids[::-1]
+    made = [d.make(snapshot=s) for s in (ids[0], ids[50], ids[-1])]
+    remove(d, box)
+    for s in ids:
+        d.must(200, "DELETE", f"/api/snapshots/{s}")
+    assert [d.run(one, "cat /workspace/f")["stdout"] for one in made] == ["0\n", "50\n", "99\n"]
+    remove(d, *made)
+    assert snapshots(d) == []
+
+
 def test_restart(d):
     """Steps survive the front and the daemon; those of a sandbox that went meanwhile do not."""
     box, other = d.make(checkpoint=True), d.make(checkpoint=True)
