@@ -7,7 +7,7 @@
 
 #include "foundation/base/cleanup.h"
 
-#define CHANNELS 16
+#define CHANNELS 80
 
 enum work { NOTHING, COUNT, ALTERNATE, CAT, WAIT };
 
@@ -35,6 +35,7 @@ struct fake_init {
         struct cay_peer peer;
         struct cay_loop *loop;
         const struct fake_script *script;
+        unsigned accepted;
         uint8_t secret[CAY_BOX_SECRET];
         bool welcomed, exiting;
         void (*on_exit)(void *ctx);
@@ -392,6 +393,13 @@ static int on_open(struct fake_init *init, const struct cay_frame *f, const uint
                         cay_timer_set(init->loop, &c->wall, m.exec.wall_ms - s->wall_early_ms, on_wall);
         } else if (m.kind == CAY_BOX_READ && s->passwd != NULL) {
                 say(c, CAY_STREAM_OUT, s->passwd, strlen(s->passwd));
+        } else if (m.kind == CAY_BOX_ACCEPT) {
+                c->work = CAT;
+                if (init->accepted >= s->accept_most) {
+                        c->told = true;
+                        return 0;
+                }
+                init->accepted++;
         } else if (m.kind == CAY_BOX_CHANGES) {
                 c->end.code = (uint8_t)s->changes.code;
                 c->end.msg = (struct cay_view){ "no such luck\n", s->changes.code != 0 ? 13 : 0 };

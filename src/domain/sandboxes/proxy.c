@@ -276,7 +276,7 @@ void cay_proxy_tend(struct cay_sandbox *sb)
         p = cay_service_alloc(sizeof(*p));
         p->sandbox = sb;
         p->fd = -1;
-        cay_buf_init(&p->out, CAY_BOX_WINDOW);
+        cay_buf_init(&p->out, CAY_BOX_WINDOW + 1u);
         p->box = (struct cay_box_channel){ .on_data = on_data,
                                            .on_opened = on_opened,
                                            .on_eof = on_eof,
