@@ -380,7 +380,9 @@ static bool hear_tab(struct cay_action *a)
 {
         const struct cay_target *t = cay_action_target(a);
 
-        if (!t) {
+        if (!t && a->browser->was_stopped) {
+                return true; /* its end comes, with its own words */
+        } else if (!t) {
                 cay_fail(&a->err, CAY_CONFLICT, "the tab was closed");
                 fail(a);
         } else if (t->has_crashed && !(a->row->flags & CAY_ACTION_REVIVES)) {

@@ -4,16 +4,17 @@
 folder=$1 downloads=$2
 shift 2
 mkdir -p "$folder/profile" "$downloads" || exit 1
-rm -f "$folder"/profile/Singleton*
+[ -L "$folder/profile/SingletonLock" ] && rm -f "$folder"/profile/Singleton*
 # The sandbox may have no /etc/fonts, and no cache of fonts: each font that Chromium finds costs time at its start. So it gets those that pages use.
-cat >"$folder/fonts.conf" <<'FONTS'
-<?xml version="1.0"?>
+# (A dir with prefix="xdg" would be all of /usr/share/fonts. Only what the shell does itself is used here: each program more takes its time too.)
+if [ ! -r /etc/fonts/fonts.conf ]; then
+        echo '<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">
 <fontconfig>
   <dir>/usr/share/fonts/truetype</dir>
   <dir>/usr/share/fonts/opentype/noto</dir>
   <dir>/usr/local/share/fonts</dir>
-  <dir prefix="xdg">fonts</dir>
+  <dir>~/.local/share/fonts</dir>
   <cachedir>/var/cache/fontconfig</cachedir>
   <cachedir>/tmp/.browser/fontconfig</cachedir>
   <alias><family>sans-serif</family><prefer><family>Liberation Sans</family><family>DejaVu Sans</family><family>Noto Sans</family></prefer></alias>
@@ -23,9 +24,9 @@ cat >"$folder/fonts.conf" <<'FONTS'
   <alias binding="same"><family>Helvetica</family><accept><family>Liberation Sans</family></accept></alias>
   <alias binding="same"><family>Times New Roman</family><accept><family>Liberation Serif</family></accept></alias>
   <alias binding="same"><family>Courier New</family><accept><family>Liberation Mono</family></accept></alias>
-</fontconfig>
-FONTS
-[ -r /etc/fonts/fonts.conf ] || export FONTCONFIG_FILE="$folder/fonts.conf"
+</fontconfig>' >"$folder/fonts.conf"
+        export FONTCONFIG_FILE="$folder/fonts.conf"
+fi
 for program in /usr/lib/chromium/chromium-headless-shell /usr/lib/chromium/chromium /usr/lib/chromium-browser/chromium-browser \
         /usr/lib64/chromium-browser/chromium-browser /opt/google/chrome/chrome /usr/bin/headless-shell /headless-shell/headless-shell; do
         [ -x "$program" ] && exec "$program" "$@" 3<&0 4>&1 </dev/null >&2

@@ -253,6 +253,7 @@ const struct cay_op cay_op_browser_screenshot = {
         .fields = screenshot_fields,
         .args_size = sizeof(struct cay_action_args),
         .bytes = "image/png image/jpeg image/webp",
+        .tool = TOOL("Screenshot", "A picture of the page, the whole page or an element.", READS),
         .verb = CAY_OP_VERB("browser screenshot", "id target?",
                             "Writes a picture of what a tab shows, of the whole page (--full) or of an "
                             "element to standard\n"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ops browser_*: pages used through REST, the command line and MCP, with Debian's Chromium. test_actions.py [NAME…] runs some."""
 import base64
+import concurrent.futures
 import json
 import os
 import struct
@@ -237,6 +238,27 @@ def test_command_line(d):
     cay("stop", box)
     got = d.ask("GET", path(box, "tabs"))  # to look starts nothing
     assert got.status == 404 and "has no browser that runs" in got.json["error"]["message"], got
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def test_causes(d):
+    """A page that takes all memory is killed, and that is told; the browser and its other pages live on. A browser that ends ends its actions."""
+    box = make(d, limits={"memory": "256m"})
+    p = Page(d, box)
+    p.do("navigate", url=SITE + "/frame")
+    words = "the page's process was killed, as happens when its sandbox runs out of memory; raise limits.memory"
+    p.fail(429, words, "evaluate", expression="const a = []; for (;;) a.push(new Uint8Array(8 << 20).fill(1))", timeout=PATIENCE_S)
+    p.fail(429, words, "text")
+    assert p.do("navigate", url=SITE + "/frame")["title"] == "Frame"
+    # Fonts: those of /usr/share/fonts/truetype, and no others, or the first start takes three times as long.
+    dirs = d.run(box, ["sh", "-c", "cat /tmp/.browser/fonts.conf"])["stdout"]
+    assert "<dir>/usr/share/fonts/truetype</dir>" in dirs and "xdg" not in dirs, dirs
+    ended = concurrent.futures.ThreadPoolExecutor(1)
+    waits = ended.submit(p.ask, "evaluate", expression="new Promise(() => 0)", timeout=PATIENCE_S)
+    wait_for("the action", lambda: d.ask("GET", path(box, "tabs")).status == 200)
+    d.must(200, "DELETE", path(box))
+    got = waits.result()
+    assert got.status == 409 and "the browser was stopped" in got.json["error"]["message"], got
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
