@@ -188,7 +188,7 @@ class World:
         self.folder = tempfile.mkdtemp(prefix="cay-agent-")
         self.stack.callback(shutil.rmtree, self.folder)
         self.d = self.stack.enter_context(Daemon("--trusted-hosts", HERE_ADDRESS, "--agent-heartbeat", "300ms", "--health-interval", "300ms",
-                                                 "--health-misses", "3", *flags))
+                                                 "--health-misses", "10", *flags))
         self.road = Road(self.d.port)
         self.stack.callback(self.road.close)
         code = self.d.must(201, "POST", "/api/machines", {"name": "laptop"})["code"]
@@ -220,12 +220,12 @@ class World:
 def random_cuts_lose_nothing(w):
     """Output and upload at once, while connections are reset, swallowed, and the cable pulled."""
     box, rnd, over, cuts = w.make(), random.Random(int(os.environ.get("CAY_TEST_SEED", "21"))), threading.Event(), []
-    data = rnd.randbytes(SIZE)
+    data = b"".join(rnd.randbytes(MIB // 4) for _ in range(4 * SIZE // MIB))  # in pieces: the road needs its turns
 
     def disturb():
         mark = 0
         while not over.is_set():
-            if w.road.carried - mark < SIZE // 3:
+            if w.road.carried - mark < min(SIZE // 3, 24 * MIB):
                 over.wait(0.01)
                 continue
             mark = w.road.carried
@@ -246,7 +246,8 @@ def random_cuts_lose_nothing(w):
     got = {}
 
     def upload():
-        got["up"] = w.d.ask("PUT", f"/api/sandboxes/{box}/files?path=/workspace/in", data)
+        pieces = (data[i:i + MIB] for i in range(0, SIZE, MIB))  # the client's patience is for each
+        got["up"] = w.d.ask("PUT", f"/api/sandboxes/{box}/files?path=/workspace/in", pieces, headers={"Content-Length": str(SIZE)})
 
     def output():
         r, c = w.d.begin("POST", f"/api/sandboxes/{box}/execute", {"command": "python3 out.py | base64 -w 76", "stream": True,
@@ -280,6 +281,7 @@ def random_cuts_lose_nothing(w):
     w.wait_box(box, "ready", "busy")
     assert w.d.run(box, "sha256sum < in")["stdout"].split()[0] == hashlib.sha256(data).hexdigest()
     assert len(cuts) >= 3, cuts
+    print(f"  {len(cuts)} cuts", flush=True)
     w.d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
