@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The agent's own bounds, from its first byte of a stranger on: calls.def lists the system calls that are left. None of them starts a
- * program, signals one, or makes a file: folders of the user are opened by path only, for the warden, which was started before.
+ * program or signals one. Files: openat() only reads; openat2(), for folders of the user, cannot be filtered by its flags.
  */
 #pragma once
 
