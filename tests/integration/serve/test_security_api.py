@@ -83,7 +83,7 @@ def check_error(answer, *allowed):
     """The one form of errors."""
     assert answer.status in allowed, (allowed, answer)
     error = answer.json["error"]
-    assert set(error) - {"first"} == {"code", "message", "field", "request_id"}, answer
+    assert set(error) - {"first", "reason"} == {"code", "message", "field", "request_id"}, answer
     assert error["code"] and error["message"] and error["request_id"] == answer.headers["X-Request-Id"], answer
     return error
 
@@ -101,6 +101,7 @@ def nothing_made(d):
 VALUES = {  # for fields that an op needs
     "command": ["true"], "path": "a", "to": "b", "signal": "TERM", "timeout": 5, "rows": 1, "cols": 1, "data": "x",
     "code": "1", "host": "a.example", "header": "Authorization", "value": "x", "owner": "x", "login": "x", "label": "a", "name": "x", "port": 80, "message": "x", "pattern": "x",
+    "url": "http://a.example/", "go": "back", "target": "a", "values": ["a"], "files": ["a"], "expression": "1",
     "x": 1, "y": 1, "to_x": 1, "to_y": 1, "direction": "up", "keys": "a", "text": "a", "snapshot": "x",
 }
 
