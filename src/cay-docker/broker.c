@@ -90,6 +90,15 @@ void docker_broker_gone(struct docker_broker *b, struct docker_box *box)
                 docker_broker_answer(b, &a);
 }
 
+void docker_broker_files_lost(struct docker_broker *b, struct docker_box *box)
+{
+        struct docker_answer a = { .type = DOCKER_files_lost };
+
+        cay_str_copy(a.box.id, sizeof(a.box.id), box->id);
+        if (b->server.state == HELPER_READY)
+                docker_broker_answer(b, &a);
+}
+
 void docker_broker_told_daemon(struct docker_broker *b)
 {
         struct docker_answer a = { .type = DOCKER_daemon,

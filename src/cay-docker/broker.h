@@ -94,6 +94,7 @@ struct docker_broker {
 void docker_broker_answer(struct docker_broker *b, struct docker_answer *a);
 void docker_broker_settled(struct docker_broker *b); /* the first sync has come to an end */
 void docker_broker_gone(struct docker_broker *b, struct docker_box *box);
+void docker_broker_files_lost(struct docker_broker *b, struct docker_box *box);
 void docker_broker_told_daemon(struct docker_broker *b); /* away, or back */
 bool docker_broker_knows_user(const struct docker_broker *b, const char *image_id);
 void docker_broker_note_user(struct docker_broker *b, const char *image_id);

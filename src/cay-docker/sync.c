@@ -243,6 +243,19 @@ static void read_container(struct docker_broker *b, const struct cay_json_value 
         }
 }
 
+/* Its container was removed, and not by us: nothing is there for a start. */
+static bool is_lost(const struct docker_broker *b, const struct docker_box *box)
+{
+        return box->kept && !box->doomed && !box->making && !box->ending && !box->once &&
+               !docker_task_is_busy(b, box->id);
+}
+
+static void lose(struct docker_broker *b, struct docker_box *box)
+{
+        docker_broker_files_lost(b, box);
+        docker_box_remove(b, box);
+}
+
 /*
  * It is not in Docker's list. One that ran is told as gone, and waits one round more for the front's own drop; one that was removed
  * behind our back has nothing to go on with, and one that nobody asked about since is no box any more.
@@ -255,7 +268,9 @@ static void read_absence(struct docker_broker *b, struct docker_box *box)
                 return;
         if (was_live)
                 docker_broker_gone(b, box);
-        if (box->kept || box->doomed || !was_live)
+        if (is_lost(b, box))
+                lose(b, box);
+        else if (box->kept || box->doomed || !was_live)
                 docker_box_remove(b, box);
 }
 
@@ -332,6 +347,8 @@ static void on_event_line(struct docker_broker *b, const char *bytes, size_t len
         if ((strcmp(action, "die") == 0 || strcmp(action, "destroy") == 0) && box->live && !box->making &&
             !box->ending && !box->once)
                 docker_broker_gone(b, box);
+        if (strcmp(action, "destroy") == 0 && is_lost(b, box))
+                lose(b, box);
 }
 
 static void on_events(struct docker_call *c, const char *bytes, size_t len)

@@ -150,6 +150,8 @@ struct cay_engine_ops {
         void (*destroy)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
         /* Called when a box ends unexpectedly (init has exited). May be NULL. */
         void (*on_gone)(struct cay_engine *e, void (*gone)(void *ctx, const char *id), void *ctx);
+        /* Called when somebody else removes what a box that has ended had kept for a start. NULL: nobody can. */
+        void (*on_files_lost)(struct cay_engine *e, void (*lost)(void *ctx, const char *id), void *ctx);
         /* Calls back for every existing box. */
         void (*list)(struct cay_engine *e, void (*each)(void *ctx, const char *id), void *ctx);
         /*

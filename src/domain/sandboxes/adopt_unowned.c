@@ -105,6 +105,24 @@ static void on_layer(void *ctx, const char *id)
                 add_unowned(u, id);
 }
 
+static void lose_files(struct cay_sandbox *sb)
+{
+        sb->kept = false;
+        if (!sb->has_box)
+                cay_sandbox_fail(sb, CAY_CAUSE_SANDBOX_GONE,
+                                 "its files are gone; a start makes it without files");
+}
+
+/* One whose box is still on its way out says so when that has ended. */
+void cay_adopt_on_files_lost(void *ctx, const char *id)
+{
+        struct cay_engine_row *row = ctx;
+        struct cay_sandbox *sb = cay_table_find(row->service, id);
+
+        if (sb != NULL && sb->engine == row && sb->kept && cay_sandbox_pending(sb) == CAY_PENDING_NONE)
+                lose_files(sb);
+}
+
 static void lose_layers(struct cay_engine_row *row)
 {
         struct cay_service *s = row->service;
@@ -115,9 +133,7 @@ static void lose_layers(struct cay_engine_row *row)
                 if (sb->engine != row || !sb->kept || sb->layer_seen || sb->has_box)
                         continue;
                 s->report.layers_lost++;
-                sb->kept = false;
-                cay_sandbox_fail(sb, CAY_CAUSE_SANDBOX_GONE,
-                                 "its files are gone; a start makes it without files");
+                lose_files(sb);
         }
 }
 

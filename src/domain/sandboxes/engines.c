@@ -42,6 +42,8 @@ void cay_engines_open(struct cay_service *s)
                 row->engine = given->engine;
                 if (row->engine->ops->on_gone != NULL)
                         row->engine->ops->on_gone(row->engine, cay_link_on_gone, row);
+                if (row->engine->ops->on_files_lost != NULL)
+                        row->engine->ops->on_files_lost(row->engine, cay_adopt_on_files_lost, row);
         }
 }
 
@@ -52,6 +54,8 @@ void cay_engines_close(struct cay_service *s)
 
                 if (engine != NULL && engine->ops->on_gone != NULL)
                         engine->ops->on_gone(engine, NULL, NULL);
+                if (engine != NULL && engine->ops->on_files_lost != NULL)
+                        engine->ops->on_files_lost(engine, NULL, NULL);
         }
 }
 

@@ -36,12 +36,27 @@ static void on_unasked(struct engine_linked *l, const struct helper_answer_head 
 {
         struct cay_engine_docker *e = cay_container_of(l, struct cay_engine_docker, linked);
 
+        if (a->type == DOCKER_files_lost) {
+                char id[CAY_NAME_MAX + 1];
+
+                snprintf(id, sizeof(id), "%.*s", CAY_NAME_MAX, whole(a)->box.id);
+                engine_boxes_tell_files_lost(&l->boxes, id);
+        }
         if (a->type != DOCKER_daemon)
                 return;
         e->away = whole(a)->daemon.away;
         if (!e->away)
                 l->can_hold = whole(a)->daemon.can_hold; /* of the one that is there now */
         cay_fail(&e->away_why, CAY_UNAVAILABLE, "%s", a->text);
+}
+
+static void docker_on_files_lost(struct cay_engine *engine, void (*lost)(void *ctx, const char *id),
+                                 void *ctx)
+{
+        struct engine_boxes *boxes = &engine_linked_of(engine)->boxes;
+
+        boxes->files_lost = lost;
+        boxes->files_lost_ctx = ctx;
 }
 
 /* A following message reports that Docker does not respond. */
@@ -380,6 +395,7 @@ const struct cay_engine_ops cay_engine_docker_ops = {
         .list_kept = docker_list_kept,
         .destroy = engine_linked_destroy,
         .on_gone = engine_linked_on_gone,
+        .on_files_lost = docker_on_files_lost,
         .list = engine_linked_list,
         .build = docker_build,
         .build_flow = docker_build_flow,

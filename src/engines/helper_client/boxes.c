@@ -58,6 +58,13 @@ void engine_boxes_tell_gone(struct engine_boxes *b, const char *id)
                 b->gone(b->gone_ctx, id);
 }
 
+void engine_boxes_tell_files_lost(struct engine_boxes *b, const char *id)
+{
+        engine_boxes_forget(b, id);
+        if (b->files_lost)
+                b->files_lost(b->files_lost_ctx, id);
+}
+
 void engine_boxes_lose_all(struct engine_boxes *b)
 {
         for (unsigned i = 0; i < b->rows; i++)

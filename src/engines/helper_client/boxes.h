@@ -21,6 +21,8 @@ struct engine_boxes {
         struct engine_known known[ENGINE_BOXES_MAX];
         void (*gone)(void *ctx, const char *id); /* as given to the port's on_gone; may be NULL */
         void *gone_ctx;
+        void (*files_lost)(void *ctx, const char *id); /* as given to on_files_lost; may be NULL */
+        void *files_lost_ctx;
 };
 
 struct engine_known *engine_boxes_find(struct engine_boxes *b, const char *id);       /* NULL: none */
@@ -28,6 +30,7 @@ void engine_boxes_note(struct engine_boxes *b, const char *id, bool live, bool k
 void engine_boxes_forget(struct engine_boxes *b, const char *id);
 bool engine_boxes_has_live(const struct engine_boxes *b);
 void engine_boxes_tell_gone(struct engine_boxes *b, const char *id);
+void engine_boxes_tell_files_lost(struct engine_boxes *b, const char *id); /* and forgets it */
 void engine_boxes_lose_all(struct engine_boxes *b); /* reports each that ran, and removes all */
 void engine_boxes_each_live(const struct engine_boxes *b, void (*each)(void *ctx, const char *id), void *ctx);
 

@@ -24,7 +24,8 @@ enum docker_type {
 #undef HELPER_REQUEST
         DOCKER_TYPE_COUNT,
         DOCKER_box_gone = 100, /* answers only */
-        DOCKER_daemon
+        DOCKER_daemon,
+        DOCKER_files_lost /* somebody else removed the container of a box that could have been started again */
 };
 
 enum docker_plan_flags {

@@ -152,12 +152,24 @@ class Inside(unittest.TestCase):
         box = d.make()
         docker("rm", "-f", f"cay-{box}")
         wait_for("the word of it", lambda: d.must(200, "GET", f"/api/sandboxes/{box}")["status"] == "error")
-        a = d.ask("POST", f"/api/sandboxes/{box}/start")
-        self.assertEqual(a.status, 409, a)
-        self.assertIn("container was removed", a.json["error"]["message"])
+        wait_for("the word of its files", lambda: not d.must(200, "GET", f"/api/sandboxes/{box}")["kept"])
         left = d.must(200, "GET", f"/api/sandboxes/{box}")
-        self.assertEqual((left["kept"], left["advice"]), (False, "its files were not kept: destroy it, and create another"), left)
+        self.assertEqual(left["advice"], "its files were not kept: destroy it, and create another", left)
         self.assertEqual(d.must(409, "POST", f"/api/sandboxes/{box}/execute", {"command": "id"})["error"]["code"], "conflict")
+        d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+    def test_removed_while_stopped(self):
+        """What stands still is watched too; a start makes it without files, as the answer says."""
+        d = self.d
+        box = d.make()
+        d.run(box, "echo here > f")
+        self.assertTrue(d.must(200, "POST", f"/api/sandboxes/{box}/stop")["kept"])
+        docker("rm", "-f", f"cay-{box}")
+        wait_for("the word of its files", lambda: not d.must(200, "GET", f"/api/sandboxes/{box}")["kept"])
+        left = d.must(200, "GET", f"/api/sandboxes/{box}")
+        self.assertEqual((left["status"], left["cause"]), ("error", "sandbox_gone"), left)
+        d.must(200, "POST", f"/api/sandboxes/{box}/start")
+        self.assertEqual(d.run(box, "ls; echo on")["stdout"], "on\n")
         d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
