@@ -18,6 +18,8 @@
 
 #define LOOK_MS 200
 #define LOOK_OFTEN_MS 50 /* while blocks are reserved, unless there are many */
+/* While the disk is short and blocks are kept back for overwriting: what a box takes meanwhile must fit into what is free. */
+#define LOOK_URGENT_MS 5
 #define MANY 64
 #define LOOK_SELDOM_MS 1000
 #define PLENTY (8ull << 30) /* so much above all that is promised: nobody fills that in a second */
@@ -181,16 +183,18 @@ static uint64_t room_of_disk(const struct warden *w)
         return free == UINT64_MAX ? free : free - least(free, margin) + warden_shared_kept(w);
 }
 
-static void mind_disk(struct warden *w, uint64_t shared)
+/* True when the disk is short, so that blocks that are kept back must be released as they are needed. */
+static bool mind_disk(struct warden *w, uint64_t shared)
 {
         struct statvfs fs;
         uint64_t free;
 
         if (fstatvfs(w->disk, &fs) < 0)
-                return;
+                return false;
         free = (uint64_t)fs.f_bavail * fs.f_frsize;
         mind_reserve(w, &fs, free - least(free, margin_of(w)));
         warden_shared_keep_back(w, shared, free, margin_of(w));
+        return warden_shared_kept(w) > 0 && free < margin_of(w);
 }
 
 static uint64_t count_shared(const struct warden *w, const struct warden_box *but)
@@ -318,8 +322,10 @@ static void end_broken(struct warden *w)
         }
 }
 
-static unsigned look_in(uint64_t needs, uint64_t room, unsigned count)
+static unsigned look_in(uint64_t needs, uint64_t room, unsigned count, bool is_urgent)
 {
+        if (is_urgent && count <= MANY)
+                return LOOK_URGENT_MS;
         if (needs > room)
                 return count <= MANY ? LOOK_OFTEN_MS : LOOK_MS;
         return room - needs > PLENTY ? LOOK_SELDOM_MS : LOOK_MS;
@@ -329,12 +335,13 @@ void warden_room_look(struct warden *w)
 {
         uint64_t now = cay_clock_ms(), needs, room, shared;
         unsigned count;
+        bool is_urgent;
 
         if (w->room_at_ms == 0 || now < w->room_at_ms)
                 return;
         needs = count_needs(w, &count);
         shared = count_shared(w, NULL);
-        mind_disk(w, shared);
+        is_urgent = mind_disk(w, shared);
         room = room_of_disk(w);
         if (needs + shared > room || warden_shared_kept(w) > 0)
                 warden_shared_read_next(w);
@@ -347,5 +354,5 @@ void warden_room_look(struct warden *w)
                 end_broken(w);
                 w->errors_at_ms = now + LOOK_SELDOM_MS;
         }
-        w->room_at_ms = count > 0 ? now + look_in(needs, room, count) : 0;
+        w->room_at_ms = count > 0 ? now + look_in(needs, room, count, is_urgent) : 0;
 }
