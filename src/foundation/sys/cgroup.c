@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "foundation/sys/cgroup_priv.h"
@@ -241,12 +242,23 @@ int sys_cgroup_cpu_list(const struct sys_cgroup_host *host, const struct sys_cgr
         return len < size ? 0 : -E2BIG;
 }
 
+/* More than half of the processors were in use over the last minute. */
+static bool is_busy(void)
+{
+        struct sysinfo s;
+
+        return sysinfo(&s) == 0 && s.loads[0] * 2 > (unsigned long)sysconf(_SC_NPROCESSORS_ONLN) << SI_LOAD_SHIFT;
+}
+
 bool sys_cgroup_send_ahead(const struct sys_cgroup_host *host, const struct sys_cgroup_limits *l, pid_t pid)
 {
         static uint16_t cpus[SYS_CGROUP_CPUS];
-        unsigned count, want = choose_cpus(host, l->cpu_milli, cpus, &count);
+        unsigned count, want;
         cpu_set_t set;
 
+        if (!is_busy())
+                return false;
+        want = choose_cpus(host, l->cpu_milli, cpus, &count);
         if (want == count)
                 return false;
         CPU_ZERO(&set);

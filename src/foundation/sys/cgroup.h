@@ -106,8 +106,9 @@ int sys_cgroup_make(const struct sys_cgroup_host *host, struct sys_cgroup *cg);
 /* How many processors a box with this limit sees (0: no limit); 0 where there is no cpuset. */
 uint32_t sys_cgroup_cpus(const struct sys_cgroup_host *host, uint32_t cpu_milli);
 /*
- * A sleeping process wakes up on a processor of this limit's cpuset. false: there is no cpuset, or it has all.
- * To join a cpuset from a processor that it lacks takes a wake-up of the kernel's migration thread.
+ * A sleeping process wakes up on a processor of this limit's cpuset. false: there is no cpuset, it has all, or the
+ * machine is not busy. To join a cpuset from a processor that it lacks takes a wake-up of the kernel's migration
+ * thread: on a busy machine that waits, on a quiet one a free choice of processors gains more.
  */
 bool sys_cgroup_send_ahead(const struct sys_cgroup_host *host, const struct sys_cgroup_limits *l, pid_t pid);
 /*
