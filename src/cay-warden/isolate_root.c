@@ -56,6 +56,9 @@ static const struct {
         { "etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n" },
 };
 
+/* Without it ICU (Chromium, Node.js) compares /etc/localtime with every file of zoneinfo: 15,000 opens at a start. */
+static const char time_zone[] = "/usr/share/zoneinfo/Etc/UTC";
+
 static unsigned safe_attr(const struct isolate *iso)
 {
         return (isolate_has(iso, CAY_LAYER_NOSUID) ? SYS_MOUNT_NOSUID : 0) |
@@ -427,6 +430,8 @@ static void furnish(struct isolate *iso)
                 if (r < 0)
                         isolate_fail(iso, r, "write /%s", host_files[i].path);
         }
+        if (symlinkat(time_zone, iso->root, "etc/localtime") < 0)
+                isolate_fail(iso, -errno, "make link /etc/localtime");
 }
 
 static void host_root(struct isolate *iso)
