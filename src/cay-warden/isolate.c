@@ -35,6 +35,11 @@ const struct host_tree host_trees[] = {
 #undef CAY_HOST_TREE
 };
 
+bool isolate_wants_tree(const struct wire_plan *plan, const struct host_tree *tree)
+{
+        return tree->kind != HOST_TREE_CACHE || plan->flags & WIRE_PLAN_FONT_CACHE;
+}
+
 void isolate_fail(struct isolate *iso, int neg_errno, const char *fmt, ...)
 {
         struct isolate_failure why = { .sys = -neg_errno };

@@ -52,7 +52,7 @@ enum isolate_mount { /* what the "go" message may carry, in this order; bit numb
 #undef CAY_HOST_TREE
 };
 
-enum host_tree_kind { HOST_TREE_LAYERED, HOST_TREE_PARTS, HOST_TREE_PLAIN };
+enum host_tree_kind { HOST_TREE_LAYERED, HOST_TREE_PARTS, HOST_TREE_PLAIN, HOST_TREE_CACHE };
 
 struct host_tree {
         const char *path;
@@ -60,6 +60,8 @@ struct host_tree {
 };
 
 extern const struct host_tree host_trees[ISOLATE_MOUNTS - ISOLATE_HOST0];
+
+bool isolate_wants_tree(const struct wire_plan *plan, const struct host_tree *tree);
 
 struct isolate_go {
         uint32_t mask; /* of enum isolate_mount */

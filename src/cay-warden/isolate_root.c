@@ -392,6 +392,20 @@ static void copy_link(struct isolate *iso, const char *path)
                 isolate_fail(iso, -errno, "make link %s", from);
 }
 
+/* In a root that a sandbox has used nothing is made or named by a path; without a place for it, it is left out. */
+static void show_cache(struct isolate *iso, enum isolate_mount which, const char *path)
+{
+        cay_auto_close int target = -1;
+
+        if (iso->mount[which] < 0)
+                return;
+        if (!goes_on(iso))
+                make_dir(iso, iso->root, path, 0755, 0);
+        target = sys_open_beneath(iso->root, path, O_PATH | O_DIRECTORY, 0);
+        if (target >= 0)
+                show_apart(iso, which, "cache", target, "");
+}
+
 static void show_host(struct isolate *iso)
 {
         unsigned read_only = iso->plan->flags & WIRE_PLAN_READ_ONLY ? SYS_MOUNT_RDONLY : 0;
@@ -402,6 +416,10 @@ static void show_host(struct isolate *iso)
                 const struct host_tree *tree = &host_trees[i];
                 enum isolate_mount which = ISOLATE_HOST0 + i;
 
+                if (tree->kind == HOST_TREE_CACHE) {
+                        show_cache(iso, which, tree->path);
+                        continue;
+                }
                 if (iso->mount[which] < 0) {
                         copy_link(iso, tree->path);
                         continue;

@@ -52,6 +52,8 @@ void isolate_open_trees(struct isolate *iso)
                 char path[64];
                 int fd;
 
+                if (!isolate_wants_tree(iso->plan, &host_trees[i]))
+                        continue;
                 snprintf(path, sizeof(path), "/%s", host_trees[i].path);
                 fd = sys_open_at(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
                 if (fd < 0 && fd != -ENOENT && fd != -ENOTDIR &&

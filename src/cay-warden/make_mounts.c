@@ -192,7 +192,8 @@ int warden_make_mounts(struct warden *w, struct warden_box *box, const struct wa
                 struct stat st;
 
                 snprintf(path, sizeof(path), "/%s", host_trees[i].path);
-                if (lstat(path, &st) < 0 || S_ISLNK(st.st_mode))
+                if (!isolate_wants_tree(&box->plan, &host_trees[i]) || lstat(path, &st) < 0 ||
+                    S_ISLNK(st.st_mode))
                         continue; /* links are made again inside */
                 r = mounts[ISOLATE_HOST0 + i] = copy_shifted(box, root, path, userns);
                 if (r < 0)

@@ -5,7 +5,8 @@ folder=$1 downloads=$2
 shift 2
 mkdir -p "$folder/profile" "$downloads" || exit 1
 [ -L "$folder/profile/SingletonLock" ] && rm -f "$folder"/profile/Singleton*
-# The sandbox may have no /etc/fonts, and no cache of fonts: each font that Chromium finds costs time at its start. So it gets those that pages use.
+# The sandbox may have no /etc/fonts, and no cache of fonts (font_cache): each font that Chromium finds costs time at its start then. So it gets
+# those that pages use.
 # (A dir with prefix="xdg" would be all of /usr/share/fonts. Only what the shell does itself is used here: each program more takes its time too.)
 if [ ! -r /etc/fonts/fonts.conf ]; then
         echo '<?xml version="1.0"?>

@@ -38,15 +38,15 @@ export DISPLAY=:1 XDG_CONFIG_HOME=$dir/config XDG_CACHE_HOME=$dir/cache XENVIRON
 export LANG="${LANG:-C.UTF-8}" LC_CTYPE=C.UTF-8
 mkdir -p config/openbox config/tint2
 
-# The system's cache of fonts is not here, and to look through all fonts takes longer than the rest of the start. So what comes first has
-# one folder of them; what people and agents start has all.
+# Without the machine's cache of fonts (font_cache of the sandbox) it takes longer to look through all fonts than the rest of the start.
+# So what comes first has one folder of them then; what people and agents start has all.
 write_fonts() {
         file=$1
         shift
         {
                 echo '<?xml version="1.0"?><fontconfig>'
                 for folder in "$@"; do echo "<dir>$folder</dir>"; done
-                echo "<cachedir>$dir/cache/fontconfig</cachedir>"
+                echo "<cachedir>/var/cache/fontconfig</cachedir><cachedir>$dir/cache/fontconfig</cachedir>"
                 echo '<match target="pattern"><edit name="family" mode="append"><string>DejaVu Sans</string></edit></match></fontconfig>'
         } >"$file"
 }
@@ -54,7 +54,7 @@ all_fonts='' few_fonts=''
 if [ ! -e /etc/fonts/fonts.conf ]; then
         write_fonts fonts.conf /usr/share/fonts /usr/local/share/fonts
         all_fonts="env FONTCONFIG_FILE=$dir/fonts.conf" few_fonts=$all_fonts
-        if [ -d /usr/share/fonts/truetype/dejavu ]; then
+        if [ -d /usr/share/fonts/truetype/dejavu ] && [ ! -e /var/cache/fontconfig/CACHEDIR.TAG ]; then
                 write_fonts few.conf /usr/share/fonts/truetype/dejavu
                 few_fonts="env FONTCONFIG_FILE=$dir/few.conf"
         fi

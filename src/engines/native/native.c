@@ -231,6 +231,7 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
         p->disk_bytes = l->disk_bytes;
         p->inodes = l->inodes;
         p->flags = (spec->options.read_only ? WIRE_PLAN_READ_ONLY : 0) |
+                   (spec->options.font_cache ? WIRE_PLAN_FONT_CACHE : 0) |
                    (spec->one_shot ? WIRE_PLAN_ONE_SHOT : 0) | (spec->brief ? WIRE_PLAN_BRIEF : 0) |
                    (spec->keep ? WIRE_PLAN_KEEP : 0) | (spec->go_on ? WIRE_PLAN_GO_ON : 0) |
                    (spec->host_plain ? WIRE_PLAN_HOST_PLAIN : 0) |

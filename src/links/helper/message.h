@@ -64,7 +64,8 @@ enum wire_plan_flags {
         WIRE_PLAN_NETWORK = 2048,
         WIRE_PLAN_CA = 4096,    /* with NETWORK: plan.ca is used */
         WIRE_PLAN_BRIEF = 8192, /* the box is for one piece of work: its layer may be memory */
-        WIRE_PLAN_ALL = 16383,
+        WIRE_PLAN_FONT_CACHE = 16384, /* the host's cache of fonts is shown, where there is one */
+        WIRE_PLAN_ALL = 32767,
 };
 
 /* outbound traffic is diverted to sockets (foundation/sys/net_divert.h) for these destinations: */

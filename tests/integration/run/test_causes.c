@@ -336,6 +336,8 @@ static void host_template(void **state)
                 "python3 -c 'import ssl; print(len(ssl.create_default_context().get_ca_certs()) >= 0)'; test "
                 "-e /etc/shadow");
         assert_int_equal(r.status, 1);
+        r = CAY("/bin/sh", "-c", "readlink /etc/localtime; date +%Z");
+        assert_string_equal(r.out, "/usr/share/zoneinfo/Etc/UTC\nUTC\n");
 }
 
 static void need_static_init(void)

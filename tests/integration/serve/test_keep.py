@@ -96,6 +96,32 @@ def test_what_root_did_survives(d):
     remove(d, box)
 
 
+def test_font_cache(d):
+    """The machine's cache of fonts: for who asks, only to read, after each start, and nowhere that root of the sandbox chose."""
+    folder = "/var/cache/fontconfig"
+    if not os.path.isdir(folder):
+        print("this machine has no cache of fonts: skipped")
+        return
+    plain = d.make()
+    assert d.run(plain, ["test", "-e", folder])["exit_code"] == 1
+    for fields in [{"font_cache": True}, {"font_cache": True, "own_user_only": True}, {"font_cache": True, "read_only": True}]:
+        box = d.make(**fields)
+        for _ in range(2):
+            r = d.run(box, f"ls {folder}; touch {folder}/x; grep -c ' {folder} ' /proc/mounts", user="sandbox" if "own_user_only" in fields else "root")
+            assert r["stdout"].split() == sorted(os.listdir(folder)) + ["1"] and "Read-only" in r["stderr"], r
+            change(d, box, "stop")
+            change(d, box, "start")
+        remove(d, box)
+    assert d.run(plain, "rm -r /var/cache && ln -s /etc /var/cache && mkdir /etc/fontconfig", user="root", workdir="/")["exit_code"] == 0
+    copy = d.must(201, "POST", f"/api/sandboxes/{plain}/snapshots", {})["snapshot_id"]
+    box = d.make(snapshot=copy, font_cache=True)
+    r = d.run(box, "ls -A /etc/fontconfig; grep -c fontconfig /proc/mounts; readlink /var/cache")
+    assert r["stdout"] == "0\n/etc\n", r
+    remove(d, box)
+    d.must(200, "DELETE", f"/api/snapshots/{copy}")
+    remove(d, plain)
+
+
 def test_kinds(d):
     """Roots of every kind, and limits from small to large."""
     for fields in [{"own_user_only": True}, {"read_only": True}, {"read_only": True, "own_user_only": True},
@@ -429,7 +455,7 @@ def test_memory_hint(d):
 
 
 # What is done while a limit stands still: without a restart of the daemon in it.
-MEANWHILE = [test_stop_and_start, test_what_root_did_survives, test_kinds, test_the_limit_holds_over_a_start, test_memory_hint]
+MEANWHILE = [test_stop_and_start, test_what_root_did_survives, test_font_cache, test_kinds, test_the_limit_holds_over_a_start, test_memory_hint]
 
 
 def test_pause_stops_the_clock(d):

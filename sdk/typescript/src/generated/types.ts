@@ -48,6 +48,7 @@ export interface CreatedSandbox {
   sleep_after_s: number;
   asleep: boolean;
   checkpoint: boolean;
+  font_cache: boolean;
   own_user_only: boolean;
   machine: string | null;
   created_at: string | null;
@@ -92,6 +93,7 @@ export interface Sandbox {
   sleep_after_s: number;
   asleep: boolean;
   checkpoint: boolean;
+  font_cache: boolean;
   own_user_only: boolean;
   machine: string | null;
   created_at: string | null;
@@ -257,6 +259,7 @@ export interface Template {
   on_timeout: string | null;
   sleep_after_s: number;
   checkpoint: boolean;
+  font_cache: boolean;
   machine: string | null;
   needs_confirm: boolean;
   auto_cleanup: boolean;
@@ -1133,6 +1136,11 @@ export interface SandboxCreateArgs {
   sleep_after_s?: number | null;
   /** make a step before each command, so that it can be undone (`cay log`, `cay undo`) */
   checkpoint?: boolean | null;
+  /**
+   * show the machine's cache of fonts in it, so that browsers and desktops start sooner (template `host`, engine
+   * native)
+   */
+  font_cache?: boolean | null;
   /** make it on this machine of yours, which `cay agent` connects (engine: remote) */
   machine?: string | null;
   /** confirmation token from the answer to the first request */
@@ -1586,6 +1594,7 @@ export interface TemplateGetResult {
   on_timeout: string | null;
   sleep_after_s: number;
   checkpoint: boolean;
+  font_cache: boolean;
   machine: string | null;
   needs_confirm: boolean;
   auto_cleanup: boolean;
@@ -1793,6 +1802,11 @@ export interface CodeRunArgs {
   sleep_after_s?: number | null;
   /** make a step before each command, so that it can be undone (`cay log`, `cay undo`) */
   checkpoint?: boolean | null;
+  /**
+   * show the machine's cache of fonts in it, so that browsers and desktops start sooner (template `host`, engine
+   * native)
+   */
+  font_cache?: boolean | null;
   /** make it on this machine of yours, which `cay agent` connects (engine: remote) */
   machine?: string | null;
   /** confirmation token from the answer to the first request */
@@ -3794,6 +3808,11 @@ export interface ServiceExecuteArgs {
   sleep_after_s?: number | null;
   /** make a step before each command, so that it can be undone (`cay log`, `cay undo`) */
   checkpoint?: boolean | null;
+  /**
+   * show the machine's cache of fonts in it, so that browsers and desktops start sooner (template `host`, engine
+   * native)
+   */
+  font_cache?: boolean | null;
   /** make it on this machine of yours, which `cay agent` connects (engine: remote) */
   machine?: string | null;
   /** comes back with the answer */

@@ -158,6 +158,7 @@ class AsyncOps:
         on_timeout: Optional[str] = None,
         sleep_after_s: Optional[int] = None,
         checkpoint: Optional[bool] = None,
+        font_cache: Optional[bool] = None,
         machine: Optional[str] = None,
         confirm: Optional[str] = None,
         project_name: Optional[str] = None,
@@ -200,6 +201,8 @@ class AsyncOps:
         sleep_after_s: let it sleep when it was not used for so many seconds: all in it is frozen and its memory given back; the
             next request wakes it
         checkpoint: make a step before each command, so that it can be undone (`cay log`, `cay undo`)
+        font_cache: show the machine's cache of fonts in it, so that browsers and desktops start sooner (template `host`, engine
+            native)
         machine: make it on this machine of yours, which `cay agent` connects (engine: remote)
         confirm: confirmation token from the answer to the first request
         project_name: stored as the label project_name
@@ -236,6 +239,7 @@ class AsyncOps:
             "on_timeout": on_timeout,
             "sleep_after_s": sleep_after_s,
             "checkpoint": checkpoint,
+            "font_cache": font_cache,
             "machine": machine,
             "confirm": confirm,
             "project_name": project_name,
@@ -682,6 +686,7 @@ class AsyncOps:
         on_timeout: Optional[str] = None,
         sleep_after_s: Optional[int] = None,
         checkpoint: Optional[bool] = None,
+        font_cache: Optional[bool] = None,
         machine: Optional[str] = None,
         confirm: Optional[str] = None,
         execution_id: Optional[str] = None,
@@ -739,6 +744,8 @@ class AsyncOps:
         sleep_after_s: let it sleep when it was not used for so many seconds: all in it is frozen and its memory given back; the
             next request wakes it
         checkpoint: make a step before each command, so that it can be undone (`cay log`, `cay undo`)
+        font_cache: show the machine's cache of fonts in it, so that browsers and desktops start sooner (template `host`, engine
+            native)
         machine: make it on this machine of yours, which `cay agent` connects (engine: remote)
         confirm: confirmation token from the answer to the first request
         execution_id: single-use id: a second request with it runs nothing (409)
@@ -789,6 +796,7 @@ class AsyncOps:
             "on_timeout": on_timeout,
             "sleep_after_s": sleep_after_s,
             "checkpoint": checkpoint,
+            "font_cache": font_cache,
             "machine": machine,
             "confirm": confirm,
             "execution_id": execution_id,
@@ -2406,6 +2414,7 @@ class AsyncOps:
         on_timeout: Optional[str] = None,
         sleep_after_s: Optional[int] = None,
         checkpoint: Optional[bool] = None,
+        font_cache: Optional[bool] = None,
         machine: Optional[str] = None,
         metadata: Any = None,
         execution_id: Optional[str] = None,
@@ -2425,6 +2434,8 @@ class AsyncOps:
         sleep_after_s: let it sleep when it was not used for so many seconds: all in it is frozen and its memory given back; the
             next request wakes it
         checkpoint: make a step before each command, so that it can be undone (`cay log`, `cay undo`)
+        font_cache: show the machine's cache of fonts in it, so that browsers and desktops start sooner (template `host`, engine
+            native)
         machine: make it on this machine of yours, which `cay agent` connects (engine: remote)
         metadata: comes back with the answer
         execution_id: single-use id
@@ -2441,6 +2452,7 @@ class AsyncOps:
             "on_timeout": on_timeout,
             "sleep_after_s": sleep_after_s,
             "checkpoint": checkpoint,
+            "font_cache": font_cache,
             "machine": machine,
             "metadata": metadata,
             "execution_id": execution_id,

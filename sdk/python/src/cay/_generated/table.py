@@ -17,7 +17,7 @@ class Op(NamedTuple):
 
 
 OPS: Dict[str, Op] = {
-    "sandbox_create": Op("sandbox_create", "POST", "/api/sandboxes", (), (), ('name', 'labels', 'metadata', 'env', 'limits', 'memory_limit', 'cpu_limit', 'may_skip', 'engine', 'network', 'network_mode', 'allow', 'deny', 'private_network', 'private_name', 'secrets', 'init', 'ports', 'volumes', 'workspace', 'read_only', 'on_timeout', 'sleep_after_s', 'checkpoint', 'machine', 'confirm', 'project_name', 'template', 'snapshot', 'timeout', 'idle_timeout', 'own_user_only', 'purpose', 'execution_id'), False, "exec"),
+    "sandbox_create": Op("sandbox_create", "POST", "/api/sandboxes", (), (), ('name', 'labels', 'metadata', 'env', 'limits', 'memory_limit', 'cpu_limit', 'may_skip', 'engine', 'network', 'network_mode', 'allow', 'deny', 'private_network', 'private_name', 'secrets', 'init', 'ports', 'volumes', 'workspace', 'read_only', 'on_timeout', 'sleep_after_s', 'checkpoint', 'font_cache', 'machine', 'confirm', 'project_name', 'template', 'snapshot', 'timeout', 'idle_timeout', 'own_user_only', 'purpose', 'execution_id'), False, "exec"),
     "sandbox_list": Op("sandbox_list", "GET", "/api/sandboxes", (), ('name', 'template', 'label', 'metadata', 'created_after', 'state', 'older_than', 'idle_for', 'cursor', 'limit', 'newest_first'), (), False, "read"),
     "sandbox_get": Op("sandbox_get", "GET", "/api/sandboxes/{id}", ('id',), (), (), False, "read"),
     "sandbox_destroy": Op("sandbox_destroy", "DELETE", "/api/sandboxes/{id}", ('id',), (), ('wait',), False, "exec"),
@@ -46,7 +46,7 @@ OPS: Dict[str, Op] = {
     "template_build": Op("template_build", "POST", "/api/templates/{name}/build", ('name',), (), ('anew', 'cancel', 'stream'), False, "admin"),
     "template_remove": Op("template_remove", "DELETE", "/api/templates/{name}/image", ('name',), (), (), False, "admin"),
     "intent_detect": Op("intent_detect", "POST", "/api/intent", (), (), ('message',), False, "read"),
-    "code_run": Op("code_run", "POST", "/api/run", (), (), ('code', 'language', 'command', 'template', 'task', 'trigger', 'files', 'keep', 'idle_timeout', 'from_message', 'workdir', 'cwd', 'user', 'stdin', 'open_stdin', 'timeout', 'cpu_time', 'output_limit', 'output_cut', 'stream', 'max_output', 'name', 'labels', 'metadata', 'env', 'limits', 'memory_limit', 'cpu_limit', 'may_skip', 'engine', 'network', 'network_mode', 'allow', 'deny', 'private_network', 'private_name', 'secrets', 'init', 'ports', 'volumes', 'workspace', 'read_only', 'on_timeout', 'sleep_after_s', 'checkpoint', 'machine', 'confirm', 'execution_id'), False, "exec"),
+    "code_run": Op("code_run", "POST", "/api/run", (), (), ('code', 'language', 'command', 'template', 'task', 'trigger', 'files', 'keep', 'idle_timeout', 'from_message', 'workdir', 'cwd', 'user', 'stdin', 'open_stdin', 'timeout', 'cpu_time', 'output_limit', 'output_cut', 'stream', 'max_output', 'name', 'labels', 'metadata', 'env', 'limits', 'memory_limit', 'cpu_limit', 'may_skip', 'engine', 'network', 'network_mode', 'allow', 'deny', 'private_network', 'private_name', 'secrets', 'init', 'ports', 'volumes', 'workspace', 'read_only', 'on_timeout', 'sleep_after_s', 'checkpoint', 'font_cache', 'machine', 'confirm', 'execution_id'), False, "exec"),
     "exec_run": Op("exec_run", "POST", "/api/sandboxes/{id}/execute", ('id',), (), ('command', 'workdir', 'cwd', 'user', 'stdin', 'open_stdin', 'timeout', 'cpu_time', 'output_limit', 'output_cut', 'stream', 'max_output', 'env', 'tty', 'rows', 'cols', 'term', 'background', 'checkpoint', 'execution_id'), False, "exec"),
     "exec_list": Op("exec_list", "GET", "/api/sandboxes/{id}/execs", ('id',), (), (), False, "read"),
     "exec_get": Op("exec_get", "GET", "/api/sandboxes/{id}/execs/{exec}", ('id', 'exec'), (), (), False, "read"),
@@ -162,7 +162,7 @@ OPS: Dict[str, Op] = {
     "service_health": Op("service_health", "GET", "/health", (), (), (), False, "anybody"),
     "service_healthz": Op("service_healthz", "GET", "/healthz", (), (), (), False, "anybody"),
     "service_sandbox_health": Op("service_sandbox_health", "GET", "/sandbox/health", (), (), (), False, "anybody"),
-    "service_execute": Op("service_execute", "POST", "/sandbox/execute", (), (), ('sandbox_type', 'action', 'code', 'url', 'language', 'timeout', 'read_only', 'on_timeout', 'sleep_after_s', 'checkpoint', 'machine', 'metadata', 'execution_id', 'confirm'), False, "exec"),
+    "service_execute": Op("service_execute", "POST", "/sandbox/execute", (), (), ('sandbox_type', 'action', 'code', 'url', 'language', 'timeout', 'read_only', 'on_timeout', 'sleep_after_s', 'checkpoint', 'font_cache', 'machine', 'metadata', 'execution_id', 'confirm'), False, "exec"),
     "service_metrics": Op("service_metrics", "GET", "/sandbox/metrics", (), (), (), False, "read"),
     "service_cleanup": Op("service_cleanup", "POST", "/sandbox/cleanup", (), (), ('idle_for',), False, "exec"),
 }

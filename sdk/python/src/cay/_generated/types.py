@@ -51,6 +51,7 @@ class _CreatedSandboxAlways(TypedDict):
     sleep_after_s: int
     asleep: bool
     checkpoint: bool
+    font_cache: bool
     own_user_only: bool
     machine: Optional[str]
     created_at: Optional[str]
@@ -98,6 +99,7 @@ class _SandboxAlways(TypedDict):
     sleep_after_s: int
     asleep: bool
     checkpoint: bool
+    font_cache: bool
     own_user_only: bool
     machine: Optional[str]
     created_at: Optional[str]
@@ -278,6 +280,7 @@ class _TemplateAlways(TypedDict):
     on_timeout: Optional[str]
     sleep_after_s: int
     checkpoint: bool
+    font_cache: bool
     machine: Optional[str]
     needs_confirm: bool
     auto_cleanup: bool
@@ -1302,6 +1305,7 @@ class _TemplateGetResultAlways(TypedDict):
     on_timeout: Optional[str]
     sleep_after_s: int
     checkpoint: bool
+    font_cache: bool
     machine: Optional[str]
     needs_confirm: bool
     auto_cleanup: bool
