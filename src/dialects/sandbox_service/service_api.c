@@ -12,6 +12,7 @@
 #include "domain/ops/browser_act.h"
 #include "domain/ops/view.h"
 #include "domain/ops/result_rows.h"
+#include "domain/ops/metrics.h"
 #include "domain/ops/results.h"
 
 #define TIMEOUT_MS 30000u

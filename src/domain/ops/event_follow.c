@@ -30,7 +30,7 @@ static ssize_t put(struct event_follower *f, const struct cay_store_event *e)
         char id[24];
 
         cay_op_event_begin(&b->event, b->call);
-        cay_op_put_event(&b->event.j, e);
+        cay_op_put_members(&b->event.j, &cay_result_event, e);
         snprintf(id, sizeof(id), "%" PRIu64, e->seq);
         return cay_op_event_put(&b->event, b->call, id, e->kind);
 }

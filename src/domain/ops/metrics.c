@@ -4,27 +4,27 @@
 
 #include <inttypes.h>
 
+#include "domain/ops/result_rows.h"
 #include "domain/ops/view.h"
 
 static const char *const classes[] = { "2xx", "3xx", "4xx", "5xx" };
 
 /* JSON */
 
-static void begin(struct cay_json *j, const char *key)
-{
-        cay_json_key(j, key);
-        cay_json_begin_object(j);
-}
+#define METRICS struct cay_metrics
+#define HISTOGRAM struct cay_histogram
+#define WINDOW struct cay_window_figures
+#define POOL struct cay_pool_figures
+#define USED struct cay_metrics_used
 
-static void put_histogram(struct cay_json *j, const char *key, const struct cay_histogram *h)
+RESULT(result_bucket, NULL, NUMBER("le_ms"), NUMBER("count"));
+
+static void put_buckets(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
+        const HISTOGRAM *h = object;
         uint64_t sum = 0;
 
-        cay_json_key(j, key);
-        cay_json_begin_object(j);
-        cay_op_key_u64(j, "count", h->count);
-        cay_op_key_u64(j, "sum_us", h->sum_us);
-        cay_json_key(j, "buckets");
+        (void)dialect;
         cay_json_begin_array(j);
         for (unsigned i = 0; i < CAY_METER_BUCKETS; i++) {
                 sum += h->buckets[i];
@@ -34,26 +34,28 @@ static void put_histogram(struct cay_json *j, const char *key, const struct cay_
                 cay_json_end_object(j);
         }
         cay_json_end_array(j);
-        cay_json_end_object(j);
 }
+
+SHARED_RESULT(cay_result_histogram, "Histogram", MEMBER(NUMBER, HISTOGRAM, count),
+              MEMBER(NUMBER, HISTOGRAM, sum_us), COMPUTED_OF("buckets", LIST, result_bucket, put_buckets));
 
 /* The last hour: exact enough for p50 and p99, unlike the buckets above */
 
-static void put_figures(struct cay_json *j, const struct cay_window_figures *f)
-{
-        cay_op_key_u64(j, "count", f->count);
-        cay_op_key_u64(j, "p50_us", f->p50_us);
-        cay_op_key_u64(j, "p99_us", f->p99_us);
-        cay_op_key_u64(j, "max_us", f->max_us);
-}
+RESULT(result_figures, NULL, MEMBER(NUMBER, WINDOW, count), MEMBER(NUMBER, WINDOW, p50_us),
+       MEMBER(NUMBER, WINDOW, p99_us), MEMBER(NUMBER, WINDOW, max_us));
+RESULT(result_minute, NULL, NUMBER("ago"), ALSO(result_figures));
+RESULT(result_recent, "LastHour", ALSO(result_figures), LIST("minutes", result_minute));
+RESULT(result_hour, NULL, OBJECT("create", result_recent), OBJECT("exec_start", result_recent),
+       OBJECT("exec_run", result_recent));
 
 static void put_recent(struct cay_json *j, const char *key, const struct cay_window *w, uint64_t now_ms)
 {
         struct cay_window_figures f;
 
-        begin(j, key);
+        cay_json_key(j, key);
+        cay_json_begin_object(j);
         cay_window_hour(w, now_ms, &f);
-        put_figures(j, &f);
+        cay_op_put_members(j, &result_figures, &f);
         cay_json_key(j, "minutes");
         cay_json_begin_array(j);
         for (unsigned ago = CAY_WINDOW_MINUTES; ago-- > 0;) {
@@ -61,38 +63,75 @@ static void put_recent(struct cay_json *j, const char *key, const struct cay_win
                         continue;
                 cay_json_begin_object(j);
                 cay_op_key_u64(j, "ago", ago);
-                put_figures(j, &f);
+                cay_op_put_members(j, &result_figures, &f);
                 cay_json_end_object(j);
         }
         cay_json_end_array(j);
         cay_json_end_object(j);
 }
 
-static void put_last_hour(struct cay_json *j, const struct cay_metrics *m)
+static void put_last_hour(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
-        begin(j, "last_hour");
+        const METRICS *m = object;
+
+        (void)dialect;
+        cay_json_begin_object(j);
         put_recent(j, "create", &m->meter->create.recent, m->now_ms);
         put_recent(j, "exec_start", &m->meter->exec_start.recent, m->now_ms);
         put_recent(j, "exec_run", &m->meter->exec_run.recent, m->now_ms);
         cay_json_end_object(j);
 }
 
-static void put_sandboxes(struct cay_json *j, const struct cay_service_health *h)
+/* Sandboxes */
+
+static void put_states(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
-        begin(j, "sandboxes");
-        cay_op_key_u64(j, "known", h->known);
-        cay_op_key_u64(j, "alive", h->alive);
-        cay_op_key_u64(j, "links_lost", h->links_lost);
-        begin(j, "states");
+        const METRICS *m = object;
+
+        (void)dialect;
+        cay_json_begin_object(j);
         for (unsigned i = 0; i < CAY_STATE_COUNT; i++)
-                cay_op_key_u64(j, cay_state_word(i), h->by_state[i]);
-        cay_json_end_object(j);
-        begin(j, "engines");
-        for (unsigned i = 0; i < h->engine_count; i++)
-                cay_op_key_u64(j, h->engines[i].name, h->engines[i].alive);
-        cay_json_end_object(j);
+                cay_op_key_u64(j, cay_state_word(i), m->health.by_state[i]);
         cay_json_end_object(j);
 }
+
+static void put_engines(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
+{
+        const METRICS *m = object;
+
+        (void)dialect;
+        cay_json_begin_object(j);
+        for (unsigned i = 0; i < m->health.engine_count; i++)
+                cay_op_key_u64(j, m->health.engines[i].name, m->health.engines[i].alive);
+        cay_json_end_object(j);
+}
+
+static void put_creation(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
+{
+        (void)dialect;
+        cay_op_put_object(j, &cay_result_histogram, &((const METRICS *)object)->meter->create.all);
+}
+
+SHARED_RESULT(cay_result_metric_sandboxes, NULL, AS("known", NUMBER, METRICS, health.known),
+              AS("alive", NUMBER, METRICS, health.alive),
+              AS("links_lost", NUMBER, METRICS, health.links_lost), COMPUTED("states", COUNTS, 0, put_states),
+              COMPUTED("engines", COUNTS, 0, put_engines));
+RESULT(result_creations, NULL, AS("started", NUMBER, METRICS, health.creates),
+       AS("failed", NUMBER, METRICS, health.create_failures),
+       IF_GIVEN("waiting", NUMBER, METRICS, waiting, is_whole),
+       COMPUTED_OF("latency", OBJECT, cay_result_histogram, put_creation));
+SHARED_RESULT(cay_result_metric_used, NULL, MEMBER(NUMBER, USED, sandboxes),
+              MEMBER(NUMBER, USED, memory_bytes), MEMBER(NUMBER, USED, memory_limit_bytes),
+              MEMBER(NUMBER, USED, cpu_us), MEMBER(NUMBER, USED, pids));
+RESULT(result_pool, NULL, MEMBER(NUMBER, POOL, ready), MEMBER(NUMBER, POOL, making),
+       MEMBER(NUMBER, POOL, wanted), MEMBER(NUMBER, POOL, most), MEMBER(NUMBER, POOL, claimed),
+       MEMBER(NUMBER, POOL, missed), MEMBER(NUMBER, POOL, failed), MEMBER(NUMBER, POOL, dropped));
+
+/* Commands */
+
+RESULT(result_execs, NULL, NUMBER("started"), NUMBER("running"), NUMBER("ended"), COUNTS("causes"),
+       OBJECT("start_latency", cay_result_histogram), OBJECT("duration", cay_result_histogram),
+       NUMBER("cpu_us"));
 
 static uint64_t count_ends(const struct cay_service_meter *m)
 {
@@ -103,77 +142,66 @@ static uint64_t count_ends(const struct cay_service_meter *m)
         return sum;
 }
 
-static void put_execs(struct cay_json *j, const struct cay_metrics *m)
+static void put_execs(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
-        begin(j, "execs");
+        const METRICS *m = object;
+
+        (void)dialect;
+        cay_json_begin_object(j);
         cay_op_key_u64(j, "started", m->health.execs);
         cay_op_key_u64(j, "running", m->health.execs_running);
         cay_op_key_u64(j, "ended", count_ends(m->meter));
-        begin(j, "causes");
+        cay_json_key(j, "causes");
+        cay_json_begin_object(j);
         for (unsigned i = CAY_CAUSE_NONE + 1; i < CAY_CAUSE_COUNT; i++)
                 cay_op_key_u64(j, cay_cause_word(i), m->meter->exec_ends[i]);
         cay_json_end_object(j);
-        put_histogram(j, "start_latency", &m->meter->exec_start.all);
-        put_histogram(j, "duration", &m->meter->exec_run.all);
+        cay_json_key(j, "start_latency");
+        cay_op_put_object(j, &cay_result_histogram, &m->meter->exec_start.all);
+        cay_json_key(j, "duration");
+        cay_op_put_object(j, &cay_result_histogram, &m->meter->exec_run.all);
         cay_op_key_u64(j, "cpu_us", m->meter->exec_cpu_us);
         cay_json_end_object(j);
 }
 
 /* The daemon's own figures, for admins only */
-static void put_daemon(struct cay_json *j, const struct cay_metrics *m)
+
+static void put_http_answers(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
-        begin(j, "http_answers");
+        const METRICS *m = object;
+
+        (void)dialect;
+        cay_json_begin_object(j);
         for (unsigned i = 0; m->http_answers && i < CAY_COUNT(classes); i++)
                 cay_op_key_u64(j, classes[i], m->http_answers[i + 2]);
         cay_json_end_object(j);
-        begin(j, "daemon");
-        cay_op_key_bool(j, "engine_up", m->health.engine_up);
-        cay_op_key_u64(j, "adoptions", m->health.adoptions);
-        cay_op_key_u64(j, "relinks", m->health.relinks);
-        cay_op_key_u64(j, "network_allowed", m->health.network.allowed);
-        cay_op_key_u64(j, "network_refused", m->health.network.refused);
-        cay_op_key_u64(j, "network_failed", m->health.network.failed);
-        cay_op_key_u64(j, "network_up_bytes", m->health.network.up_bytes);
-        cay_op_key_u64(j, "network_down_bytes", m->health.network.down_bytes);
-        cay_op_key_u64(j, "store_bytes", m->health.store.file_bytes);
-        cay_op_key_u64(j, "store_queued", m->health.store.queued);
-        cay_op_key_time(j, "started_at", m->started_wall_ms);
-        cay_json_end_object(j);
 }
 
-void cay_metrics_put_json(const struct cay_metrics *m, struct cay_json *j)
+static void put_covers(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
-        cay_op_key_text(j, "covers", m->is_whole ? "service" : "own");
-        put_sandboxes(j, &m->health);
-        begin(j, "creations");
-        cay_op_key_u64(j, "started", m->health.creates);
-        cay_op_key_u64(j, "failed", m->health.create_failures);
-        if (m->is_whole)
-                cay_op_key_u64(j, "waiting", m->waiting);
-        put_histogram(j, "latency", &m->meter->create.all);
-        cay_json_end_object(j);
-        put_execs(j, m);
-        put_last_hour(j, m);
-        begin(j, "resources");
-        cay_op_key_u64(j, "sandboxes", m->used.sandboxes);
-        cay_op_key_u64(j, "memory_bytes", m->used.memory_bytes);
-        cay_op_key_u64(j, "memory_limit_bytes", m->used.memory_limit_bytes);
-        cay_op_key_u64(j, "cpu_us", m->used.cpu_us);
-        cay_op_key_u64(j, "pids", m->used.pids);
-        cay_json_end_object(j);
-        begin(j, "pool");
-        cay_op_key_u64(j, "ready", m->health.pool.ready);
-        cay_op_key_u64(j, "making", m->health.pool.making);
-        cay_op_key_u64(j, "wanted", m->health.pool.wanted);
-        cay_op_key_u64(j, "most", m->health.pool.most);
-        cay_op_key_u64(j, "claimed", m->health.pool.claimed);
-        cay_op_key_u64(j, "missed", m->health.pool.missed);
-        cay_op_key_u64(j, "failed", m->health.pool.failed);
-        cay_op_key_u64(j, "dropped", m->health.pool.dropped);
-        cay_json_end_object(j);
-        if (m->is_whole)
-                put_daemon(j, m);
+        (void)dialect;
+        cay_json_text(j, ((const METRICS *)object)->is_whole ? "service" : "own");
 }
+
+RESULT(result_daemon, NULL, AS("engine_up", BOOL, METRICS, health.engine_up),
+       AS("adoptions", NUMBER, METRICS, health.adoptions), AS("relinks", NUMBER, METRICS, health.relinks),
+       AS("network_allowed", NUMBER, METRICS, health.network.allowed),
+       AS("network_refused", NUMBER, METRICS, health.network.refused),
+       AS("network_failed", NUMBER, METRICS, health.network.failed),
+       AS("network_up_bytes", NUMBER, METRICS, health.network.up_bytes),
+       AS("network_down_bytes", NUMBER, METRICS, health.network.down_bytes),
+       AS("store_bytes", NUMBER, METRICS, health.store.file_bytes),
+       AS("store_queued", NUMBER, METRICS, health.store.queued),
+       AS("started_at", TIME, METRICS, started_wall_ms));
+SHARED_RESULT(cay_result_metrics, "Metrics", COMPUTED("covers", TEXT, 0, put_covers),
+              OBJECT_HERE("sandboxes", cay_result_metric_sandboxes),
+              OBJECT_HERE("creations", result_creations),
+              COMPUTED_OF("execs", OBJECT, result_execs, put_execs),
+              COMPUTED_OF("last_hour", OBJECT, result_hour, put_last_hour),
+              OBJECT_AS("resources", cay_result_metric_used, METRICS, used),
+              OBJECT_AS("pool", result_pool, METRICS, health.pool),
+              COMPUTED_IF("http_answers", COUNTS, put_http_answers, METRICS, is_whole),
+              IF_OBJECT_HERE("daemon", result_daemon, METRICS, is_whole));
 
 /* Text: errors are sticky, as in JSON */
 

@@ -25,8 +25,11 @@ struct cay_metrics {
         const uint64_t *http_answers; /* as in struct cay_op_world */
 };
 
-/* writes members of an open object */
-void cay_metrics_put_json(const struct cay_metrics *m, struct cay_json *j);
+extern const struct cay_result_table cay_result_metrics; /* struct cay_metrics */
+/* Parts of it. */
+extern const struct cay_result_table cay_result_metric_sandboxes;
+extern const struct cay_result_table cay_result_metric_used;
+extern const struct cay_result_table cay_result_histogram; /* struct cay_histogram */
 /* Appends Prometheus' text format; 0 or -errno. */
 #define CAY_METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define CAY_METRICS_TEXT_MAX (256u * 1024)

@@ -193,15 +193,6 @@ struct cay_op_responder {
         void (*resume)(struct cay_op_call *c);
 };
 
-enum cay_op_dialect { /* whose terms advice uses (domain/ops/advice.h) */
-                      CAY_OP_REST,
-                      CAY_OP_CONTAINERS,
-                      CAY_OP_SERVICE,
-                      CAY_OP_MCP,
-                      CAY_OP_E2B,
-                      CAY_OP_DIALECT_COUNT
-};
-
 struct cay_op_call {
         const struct cay_op *op;
         const struct cay_op_responder *responder;
@@ -280,8 +271,14 @@ void cay_op_result_done(struct cay_op_result *r);                              /
 void cay_op_result_move(struct cay_op_result *to, struct cay_op_result *from); /* one that is complete */
 struct cay_json_sink *cay_op_open_nowhere(struct cay_op_call *c,
                                           bool is_event); /* for results that nobody reads */
-/* The members of the table that are members of a struct (CAY_RESULT_MEMBER), from such a struct. */
+/*
+ * Writes the rows of the table that have their value in `object` or compute it from there; the first for
+ * tables without text in a dialect's terms. put_object: the same as one value.
+ */
 void cay_op_put_members(struct cay_json *j, const struct cay_result_table *table, const void *object);
+void cay_op_put_members_for(struct cay_json *j, const struct cay_result_table *table, const void *object,
+                            enum cay_op_dialect dialect);
+void cay_op_put_object(struct cay_json *j, const struct cay_result_table *table, const void *object);
 void cay_op_key_text(struct cay_json *j, const char *key, const char *value);
 void cay_op_key_u64(struct cay_json *j, const char *key, uint64_t value);
 void cay_op_key_bool(struct cay_json *j, const char *key, bool value);

@@ -129,16 +129,18 @@ static uint64_t wall_ms(const struct cay_op_call *c)
         return now.wall_ms;
 }
 
-static void put_key(struct cay_json *j, const struct cay_store_key *k)
+#define KEY struct cay_store_key
+
+static void put_scope(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
-        cay_op_key_text(j, "key_id", k->id);
-        cay_op_key_text(j, "owner", k->owner);
-        cay_op_key_text(j, "scope", cay_scope_text((unsigned)k->scopes));
-        cay_op_key_text(j, "label", k->label);
-        cay_op_key_time(j, "created_at", k->created_wall_ms);
-        cay_op_key_time(j, "used_at", k->used_wall_ms);
-        cay_op_key_time(j, "revoked_at", k->revoked_wall_ms);
+        (void)dialect;
+        cay_json_text(j, cay_scope_text((unsigned)((const KEY *)object)->scopes));
 }
+
+RESULT(result_key, "Key", AS("key_id", TEXT, KEY, id), MEMBER(TEXT, KEY, owner),
+       COMPUTED("scope", TEXT, 0, put_scope), MEMBER(TEXT, KEY, label),
+       AS("created_at", TIME, KEY, created_wall_ms), AS("used_at", TIME, KEY, used_wall_ms),
+       AS("revoked_at", TIME, KEY, revoked_wall_ms));
 
 struct found {
         const char *id;
@@ -170,7 +172,7 @@ static void on_stored(struct cay_job *job)
                 cay_api_keys_each(c->world->keys, match, &f);
                 cay_op_result_begin(&o, c);
                 if (f.key)
-                        put_key(&o.j, f.key);
+                        cay_op_put_members(&o.j, &result_key, f.key);
                 if (s->text[0])
                         cay_op_key_text(&o.j, "key", s->text);
                 cay_op_result_answer(&o, c, s->text[0] ? CAY_OP_CREATED : CAY_OP_OK);
@@ -224,8 +226,6 @@ static void run_key_make(struct cay_op_call *c)
         store_key(s, record);
 }
 
-RESULT(result_key, "Key", TEXT("key_id"), TEXT("owner"), TEXT("scope"), TEXT("label"), TIME("created_at"),
-       TIME("used_at"), TIME("revoked_at"));
 RESULT(result_key_made, NULL, ALSO(result_key), TEXT("key"));
 
 const struct cay_op cay_op_key_make = {
@@ -243,9 +243,7 @@ const struct cay_op cay_op_key_make = {
 
 static bool put_each(void *ctx, const struct cay_store_key *record)
 {
-        cay_json_begin_object(ctx);
-        put_key(ctx, record);
-        cay_json_end_object(ctx);
+        cay_op_put_object(ctx, &result_key, record);
         return true;
 }
 

@@ -10,8 +10,6 @@
 #include "domain/settings/config.h"
 #include "domain/ops/metrics.h"
 #include "domain/ops/template_use.h"
-#include "domain/ops/result_rows.h"
-#include "domain/ops/results.h"
 
 #define AT_ONCE 16u /* leaves room on the engine's link for other requests */
 #define STATES_MEASURED ((1u << CAY_STATE_READY) | (1u << CAY_STATE_BUSY) | (1u << CAY_STATE_PAUSED))
@@ -51,7 +49,7 @@ static void answer_json(struct cay_op_call *c, const struct cay_metrics *m)
         struct cay_op_result o;
 
         cay_op_result_begin(&o, c);
-        cay_metrics_put_json(m, &o.j);
+        cay_op_put_members(&o.j, &cay_result_metrics, m);
         cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
@@ -160,29 +158,6 @@ static void run_metrics(struct cay_op_call *c)
                         measure_next(g);
 }
 
-RESULT(result_metric_creations, NULL, NUMBER("started"), NUMBER("failed"), IF("waiting", NUMBER),
-       OBJECT("latency", cay_result_histogram));
-RESULT(result_metric_execs, NULL, NUMBER("started"), NUMBER("running"), NUMBER("ended"), COUNTS("causes"),
-       OBJECT("start_latency", cay_result_histogram), OBJECT("duration", cay_result_histogram),
-       NUMBER("cpu_us"));
-RESULT(result_metric_minute, NULL, NUMBER("ago"), NUMBER("count"), NUMBER("p50_us"), NUMBER("p99_us"),
-       NUMBER("max_us"));
-RESULT(result_metric_recent, "LastHour", NUMBER("count"), NUMBER("p50_us"), NUMBER("p99_us"),
-       NUMBER("max_us"), LIST("minutes", result_metric_minute));
-RESULT(result_metric_hour, NULL, OBJECT("create", result_metric_recent),
-       OBJECT("exec_start", result_metric_recent), OBJECT("exec_run", result_metric_recent));
-RESULT(result_metric_pool, NULL, NUMBER("ready"), NUMBER("making"), NUMBER("wanted"), NUMBER("most"),
-       NUMBER("claimed"), NUMBER("missed"), NUMBER("failed"), NUMBER("dropped"));
-RESULT(result_metric_daemon, NULL, BOOL("engine_up"), NUMBER("adoptions"), NUMBER("relinks"),
-       NUMBER("network_allowed"), NUMBER("network_refused"), NUMBER("network_failed"),
-       NUMBER("network_up_bytes"), NUMBER("network_down_bytes"), NUMBER("store_bytes"),
-       NUMBER("store_queued"), TIME("started_at"));
-RESULT(result_metrics, "Metrics", TEXT("covers"), OBJECT("sandboxes", cay_result_metric_sandboxes),
-       OBJECT("creations", result_metric_creations), OBJECT("execs", result_metric_execs),
-       OBJECT("last_hour", result_metric_hour), OBJECT("resources", cay_result_metric_used),
-       OBJECT("pool", result_metric_pool), IF("http_answers", COUNTS),
-       IF_OBJECT("daemon", result_metric_daemon));
-
 const struct cay_op cay_op_metrics_get = {
         .name = "metrics_get",
         .route = "GET /api/metrics",
@@ -190,7 +165,7 @@ const struct cay_op cay_op_metrics_get = {
                "it ended, and what live sandboxes use: one's own, and everybody's for admin and the setting "
                "metrics_owner's",
         .scope = CAY_SCOPE_READ,
-        .result = &result_metrics,
+        .result = &cay_result_metrics,
         .run = run_metrics,
 };
 

@@ -26,30 +26,32 @@ struct stats {
         struct cay_op_call *call;
 };
 
+#define POINT struct cay_history_point
+#define STATS struct cay_engine_stats
+
+RESULT(result_point, "StatsPoint", AS("at", TIME, POINT, wall_ms), MEMBER(NUMBER, POINT, cpu_milli),
+       MEMBER(NUMBER, POINT, memory_bytes), MEMBER(NUMBER, POINT, pids),
+       AS("rx_bytes_per_s", NUMBER, POINT, rx_per_s), AS("tx_bytes_per_s", NUMBER, POINT, tx_per_s),
+       AS("loopback_bytes_per_s", NUMBER, POINT, loopback_per_s));
+RESULT(result_stats, NULL, MEMBER(NUMBER, STATS, memory_bytes), MEMBER(NUMBER, STATS, memory_peak_bytes),
+       MEMBER(NUMBER, STATS, oom_kills), MEMBER(NUMBER, STATS, pids), MEMBER(NUMBER, STATS, pids_refused),
+       MEMBER(NUMBER, STATS, cpu_us), MEMBER(NUMBER, STATS, rx_bytes), MEMBER(NUMBER, STATS, tx_bytes),
+       MEMBER(NUMBER, STATS, loopback_bytes), IF_LIST("history", result_point));
+
 static void put_history(struct cay_json *j, const struct cay_history *h)
 {
         const struct cay_history_point *p;
 
         cay_json_key(j, "history");
         cay_json_begin_array(j);
-        for (unsigned i = 0; h && (p = cay_history_at(h, i)); i++) {
-                cay_json_begin_object(j);
-                cay_op_key_time(j, "at", p->wall_ms);
-                cay_op_key_u64(j, "cpu_milli", p->cpu_milli);
-                cay_op_key_u64(j, "memory_bytes", p->memory_bytes);
-                cay_op_key_u64(j, "pids", p->pids);
-                cay_op_key_u64(j, "rx_bytes_per_s", p->rx_per_s);
-                cay_op_key_u64(j, "tx_bytes_per_s", p->tx_per_s);
-                cay_op_key_u64(j, "loopback_bytes_per_s", p->loopback_per_s);
-                cay_json_end_object(j);
-        }
+        for (unsigned i = 0; h && (p = cay_history_at(h, i)); i++)
+                cay_op_put_object(j, &result_point, p);
         cay_json_end_array(j);
 }
 
 static void on_stats(struct cay_job *job)
 {
         struct stats *s = cay_container_of(job, struct stats, service.call.job);
-        const struct cay_engine_stats *f = &s->service.stats;
         const struct stats_args *a = s->call->args;
         struct cay_viewer viewer = cay_op_viewer(s->call);
         struct cay_op_result o;
@@ -58,15 +60,7 @@ static void on_stats(struct cay_job *job)
                 cay_op_fail(s->call, &job->err, NULL);
         } else {
                 cay_op_result_begin(&o, s->call);
-                cay_op_key_u64(&o.j, "memory_bytes", f->memory_bytes);
-                cay_op_key_u64(&o.j, "memory_peak_bytes", f->memory_peak_bytes);
-                cay_op_key_u64(&o.j, "oom_kills", f->oom_kills);
-                cay_op_key_u64(&o.j, "pids", f->pids);
-                cay_op_key_u64(&o.j, "pids_refused", f->pids_refused);
-                cay_op_key_u64(&o.j, "cpu_us", f->cpu_us);
-                cay_op_key_u64(&o.j, "rx_bytes", f->rx_bytes);
-                cay_op_key_u64(&o.j, "tx_bytes", f->tx_bytes);
-                cay_op_key_u64(&o.j, "loopback_bytes", f->loopback_bytes);
+                cay_op_put_members(&o.j, &result_stats, &s->service.stats);
                 if (a->history)
                         put_history(&o.j, cay_service_history(s->call->world->service, &viewer, a->id));
                 cay_op_result_answer(&o, s->call, CAY_OP_OK);
@@ -88,12 +82,6 @@ static void run_stats(struct cay_op_call *c)
         cay_job_init(&s->service.call.job, on_stats);
         cay_service_stats(c->world->service, &viewer, a->id, &s->service);
 }
-
-RESULT(result_point, "StatsPoint", TIME("at"), NUMBER("cpu_milli"), NUMBER("memory_bytes"), NUMBER("pids"),
-       NUMBER("rx_bytes_per_s"), NUMBER("tx_bytes_per_s"), NUMBER("loopback_bytes_per_s"));
-RESULT(result_stats, NULL, NUMBER("memory_bytes"), NUMBER("memory_peak_bytes"), NUMBER("oom_kills"),
-       NUMBER("pids"), NUMBER("pids_refused"), NUMBER("cpu_us"), NUMBER("rx_bytes"), NUMBER("tx_bytes"),
-       NUMBER("loopback_bytes"), IF_LIST("history", result_point));
 
 const struct cay_op cay_op_sandbox_stats = {
         .name = "sandbox_stats",
@@ -179,7 +167,7 @@ static void on_events(struct cay_job *job)
                 cay_json_begin_array(&o.j);
                 for (unsigned i = 0; i < s->query.count; i++) {
                         cay_json_begin_object(&o.j);
-                        cay_op_put_event(&o.j, s->query.rows[i]);
+                        cay_op_put_members(&o.j, &cay_result_event, s->query.rows[i]);
                         cay_json_end_object(&o.j);
                 }
                 cay_json_end_array(&o.j);
@@ -238,9 +226,7 @@ static void run_events(struct cay_op_call *c)
         cay_service_events(c->world->service, &s->viewer, s->sandbox, &s->query);
 }
 
-RESULT(result_event, "Event", NUMBER("seq"), TEXT("kind"), TEXT("sandbox_id"), TEXT("owner"), TIME("at"),
-       MAYBE("detail", ANY), MAYBE("hash", TEXT));
-RESULT(result_events, NULL, LIST("events", result_event));
+RESULT(result_events, NULL, LIST("events", cay_result_event));
 
 const struct cay_op cay_op_sandbox_events = {
         .name = "sandbox_events",

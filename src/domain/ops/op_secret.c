@@ -42,15 +42,10 @@ static bool has_vault(struct cay_op_call *c)
         return false;
 }
 
-static void put_item(struct cay_json *j, const struct cay_vault_item *item)
-{
-        cay_op_key_text(j, "name", item->name);
-        cay_op_key_text(j, "host", item->host);
-        cay_op_key_text(j, "header", item->header);
-        cay_op_key_time(j, "created_at", item->created_wall_ms);
-}
+#define ITEM struct cay_vault_item
 
-RESULT(result_secret, "Secret", TEXT("name"), TEXT("host"), TEXT("header"), TIME("created_at"));
+RESULT(result_secret, "Secret", MEMBER(TEXT, ITEM, name), MEMBER(TEXT, ITEM, host),
+       MEMBER(TEXT, ITEM, header), AS("created_at", TIME, ITEM, created_wall_ms));
 
 /* Storing */
 
@@ -68,7 +63,7 @@ static void answer_stored(struct storing *s)
 
         cay_op_result_begin(&o, c);
         if (cay_vault_find(c->world->vault, c->caller.owner, s->name, &item, NULL))
-                put_item(&o.j, &item);
+                cay_op_put_members(&o.j, &result_secret, &item);
         if (s->record.len == 0)
                 cay_vault_drop(c->world->vault, c->caller.owner, s->name);
         cay_service_secrets_changed(c->world->service, c->caller.owner, s->name);
@@ -197,9 +192,7 @@ const struct cay_op cay_op_secret_set = {
 
 static void put_each(void *ctx, const struct cay_vault_item *item)
 {
-        cay_json_begin_object(ctx);
-        put_item(ctx, item);
-        cay_json_end_object(ctx);
+        cay_op_put_object(ctx, &result_secret, item);
 }
 
 static void run_list(struct cay_op_call *c)

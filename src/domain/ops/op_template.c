@@ -38,10 +38,31 @@ static void put_times_and_limits(struct cay_json *j, const struct cay_template *
         struct cay_limits limits = t->limits;
 
         cay_op_fill_limits(&limits, config, CAY_LIMIT_BIT(disk_bytes));
-        cay_op_put_limits(j, &limits);
+        cay_json_key(j, "limits");
+        cay_op_put_object(j, &cay_result_limits, &limits);
         cay_op_key_u64(j, "life_time_ms", t->life_ms ? t->life_ms : config->default_timeout);
         cay_op_key_u64(j, "idle_time_ms", t->idle_ms ? t->idle_ms : config->default_idle);
 }
+
+#define TEMPLATE struct cay_template
+
+WORD_FUNCTION(root_word, cay_template_root_word)
+
+static void put_has_system(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
+{
+        (void)dialect;
+        cay_json_bool(j, ((const TEMPLATE *)object)->system_text != NULL);
+}
+
+RESULT(result_template_row, "Template", MEMBER(TEXT, TEMPLATE, name), MEMBER(TEXT, TEMPLATE, description),
+       BOOL("available"), MAYBE("why", TEXT), WORD("root", TEMPLATE, root, root_word),
+       MEMBER(TEXT, TEMPLATE, engine), WORDS("triggers"), MEMBER(TEXT, TEMPLATE, network), TEXTS("allow"),
+       TEXTS("deny"), MEMBER(TEXT, TEMPLATE, init), ALSO_AS(cay_result_asked_options, TEMPLATE, options),
+       MEMBER(BOOL, TEMPLATE, needs_confirm), MEMBER(BOOL, TEMPLATE, auto_cleanup),
+       OBJECT("limits", cay_result_limits), NUMBER("life_time_ms"), NUMBER("idle_time_ms"),
+       MEMBER(NUMBER, TEMPLATE, max_concurrent), MEMBER(NUMBER, TEMPLATE, pool), TEXTS("env"),
+       WORDS("command"), WORDS("interpreter"), COMPUTED("has_system", BOOL, 0, put_has_system),
+       IF_OBJECT("build", cay_result_image));
 
 static void put_template(struct cay_json *j, const struct cay_template *t,
                          const struct cay_template_images *images, const struct cay_config *config)
@@ -50,32 +71,19 @@ static void put_template(struct cay_json *j, const struct cay_template *t,
         char why[CAY_IMAGE_TEXT];
         const char *lacks = t->available ? cay_template_images_lack(images, t, why, sizeof(why)) : t->why;
 
-        cay_op_key_text(j, "name", t->name);
-        cay_op_key_text(j, "description", t->description);
+        cay_op_put_members(j, &result_template_row, t);
         cay_op_key_bool(j, "available", !lacks);
         cay_op_key_text(j, "why", lacks);
-        cay_op_key_text(j, "root", cay_template_root_word(t->root));
-        cay_op_key_text(j, "engine", t->engine);
         put_texts(j, "triggers", &t->triggers);
-        cay_op_key_text(j, "network", t->network);
         put_texts(j, "allow", &t->allow);
         put_texts(j, "deny", &t->deny);
-        cay_op_key_text(j, "init", t->init);
-        cay_op_put_members(j, &cay_result_asked_options, &t->options);
-        cay_op_key_bool(j, "needs_confirm", t->needs_confirm);
-        cay_op_key_bool(j, "auto_cleanup", t->auto_cleanup);
         put_times_and_limits(j, t, config);
-        cay_op_key_u64(j, "max_concurrent", t->max_concurrent);
-        cay_op_key_u64(j, "pool", t->pool);
         put_env(j, &t->env);
         put_texts(j, "command", &t->command);
         put_texts(j, "interpreter", &t->interpret);
-        cay_op_key_bool(j, "has_system", t->system_text != NULL);
         if (image) {
                 cay_json_key(j, "build");
-                cay_json_begin_object(j);
-                cay_op_put_image(j, image);
-                cay_json_end_object(j);
+                cay_op_put_object(j, &cay_result_image, image);
         }
 }
 
@@ -129,12 +137,6 @@ static void run_list(struct cay_op_call *c)
         cay_template_images_ask(c, set_of(c), NULL, answer_list);
 }
 
-RESULT(result_template_row, "Template", TEXT("name"), TEXT("description"), BOOL("available"),
-       MAYBE("why", TEXT), TEXT("root"), TEXT("engine"), WORDS("triggers"), TEXT("network"), TEXTS("allow"),
-       TEXTS("deny"), TEXT("init"), ALSO(cay_result_asked_options), BOOL("needs_confirm"),
-       BOOL("auto_cleanup"), OBJECT("limits", cay_result_limits), NUMBER("life_time_ms"),
-       NUMBER("idle_time_ms"), NUMBER("max_concurrent"), NUMBER("pool"), TEXTS("env"), WORDS("command"),
-       WORDS("interpreter"), BOOL("has_system"), IF_OBJECT("build", cay_result_image));
 RESULT(result_template_list, NULL, LIST("templates", result_template_row), TEXT("default_template"),
        TEXT("origin"), TIME("loaded_at"), NUMBER("max_concurrent"), BOOL("auto_cleanup"), NUMBER("waiting"));
 

@@ -106,7 +106,7 @@ static void on_gone(struct cay_op_call *c)
 static void put_result(struct building *s, struct cay_json *j)
 {
         cay_op_key_text(j, "template", s->name);
-        cay_op_put_image(j, &s->build.image);
+        cay_op_put_members(j, &cay_result_image, &s->build.image);
         cay_op_key_bool(j, "up_to_date", s->build.image.up_to_date);
         cay_op_put_bytes(j, "output", "output_base64", cay_buf_data(&s->tail), s->tail.len);
         cay_op_key_u64(j, "took_ms", cay_clock_ms() - s->from_ms);

@@ -188,18 +188,18 @@ static void begin(struct cay_op_call *c, bool all_owners, void (*on_listed)(stru
 
 /* Lists */
 
+#define VOLUME struct cay_volume
+
+RESULT(result_volume, "NamedVolume", MEMBER(TEXT, VOLUME, name), MEMBER(TEXT, VOLUME, owner),
+       MEMBER(TEXT, VOLUME, engine), SECONDS("created_at", VOLUME, created_s), NUMBER("sandboxes"),
+       IF_GIVEN("size_bytes", NUMBER, VOLUME, size_bytes, is_measured),
+       IF_GIVEN("used_bytes", NUMBER, VOLUME, used_bytes, is_measured));
+
 static void put_volume(struct cay_json *j, const struct cay_volume *v, unsigned used)
 {
         cay_json_begin_object(j);
-        cay_op_key_text(j, "name", v->name);
-        cay_op_key_text(j, "owner", v->owner);
-        cay_op_key_text(j, "engine", v->engine);
-        cay_op_key_time(j, "created_at", v->created_s > 0 ? (uint64_t)v->created_s * 1000 : 0);
+        cay_op_put_members(j, &result_volume, v);
         cay_op_key_u64(j, "sandboxes", used);
-        if (v->is_measured) {
-                cay_op_key_u64(j, "size_bytes", v->size_bytes);
-                cay_op_key_u64(j, "used_bytes", v->used_bytes);
-        }
         cay_json_end_object(j);
 }
 
@@ -231,8 +231,6 @@ static void run_list(struct cay_op_call *c)
         begin(c, cay_op_viewer(c).sees_all, tell_list);
 }
 
-RESULT(result_volume, "NamedVolume", TEXT("name"), TEXT("owner"), TEXT("engine"), TIME("created_at"),
-       NUMBER("sandboxes"), IF("size_bytes", NUMBER), IF("used_bytes", NUMBER));
 RESULT(result_volumes, NULL, LIST("volumes", result_volume), NUMBER("count"), BOOL("more"),
        IF("unavailable", TEXTS));
 

@@ -4,15 +4,12 @@
 
 #include "domain/ops/result.h"
 
-extern const struct cay_result_table cay_result_limits;
-extern const struct cay_result_table cay_result_options;       /* of sandboxes: struct cay_sandbox_options */
-extern const struct cay_result_table cay_result_asked_options; /* of templates */
-extern const struct cay_result_table cay_result_sandbox;
+extern const struct cay_result_table cay_result_limits;        /* struct cay_limits */
+extern const struct cay_result_table cay_result_asked_options; /* of templates: struct cay_sandbox_options */
+extern const struct cay_result_table cay_result_sandbox;       /* struct cay_sandbox_view */
 extern const struct cay_result_table cay_result_destroyed;
-extern const struct cay_result_table cay_result_image;
-extern const struct cay_result_table cay_result_exec;
+extern const struct cay_result_table cay_result_image; /* struct cay_image */
+extern const struct cay_result_table cay_result_exec;  /* struct cay_exec_view */
+extern const struct cay_result_table cay_result_event; /* struct cay_store_event */
 extern const struct cay_result_table cay_result_exec_output;
 extern const struct cay_result_table cay_result_file;
-extern const struct cay_result_table cay_result_histogram;
-extern const struct cay_result_table cay_result_metric_sandboxes;
-extern const struct cay_result_table cay_result_metric_used;

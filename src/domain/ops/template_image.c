@@ -3,7 +3,8 @@
 
 #include <stdio.h>
 
-#include "domain/ops/view.h"
+#include "domain/ops/result_rows.h"
+#include "domain/ops/results.h"
 
 struct asking {
         struct cay_job job;
@@ -111,15 +112,19 @@ const char *cay_template_images_lack(const struct cay_template_images *images, c
         return buf;
 }
 
-void cay_op_put_image(struct cay_json *j, const struct cay_image *image)
-{
-        bool failed = image->error[0] != '\0';
+WORD_FUNCTION(state_word, cay_image_state_word)
 
-        cay_op_key_text(j, "state", cay_image_state_word(image->state));
-        cay_op_key_text(j, "image", image->id[0] ? image->id : NULL);
-        cay_op_key_text(j, "context", image->context[0] ? image->context : NULL);
-        cay_op_key_u64(j, "size_bytes", image->size_bytes);
-        cay_op_key_time(j, "built_at", image->built_s > 0 ? (uint64_t)image->built_s * 1000 : 0);
-        cay_op_key_text(j, "step", failed && image->step[0] ? image->step : NULL);
-        cay_op_key_text(j, "error", failed ? image->error : NULL);
+static void put_failed_step(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
+{
+        const struct cay_image *image = object;
+
+        (void)dialect;
+        cay_json_text(j, image->error[0] && image->step[0] ? image->step : NULL);
 }
+
+SHARED_RESULT(cay_result_image, "Image", WORD("state", struct cay_image, state, state_word),
+              MAYBE_AS("image", TEXT, struct cay_image, id),
+              MAYBE_AS("context", TEXT, struct cay_image, context),
+              MEMBER(NUMBER, struct cay_image, size_bytes), SECONDS("built_at", struct cay_image, built_s),
+              COMPUTED("step", TEXT, CAY_RESULT_NULLABLE, put_failed_step),
+              MAYBE_AS("error", TEXT, struct cay_image, error));

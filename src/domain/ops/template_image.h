@@ -21,5 +21,3 @@ const struct cay_image *cay_template_images_find(const struct cay_template_image
 /* Why its image cannot be used (in `buf`, or elsewhere); NULL: it can. */
 const char *cay_template_images_lack(const struct cay_template_images *images, const struct cay_template *t,
                                      char *buf, size_t size);
-/* Its members, into an object that is open. */
-void cay_op_put_image(struct cay_json *j, const struct cay_image *image);

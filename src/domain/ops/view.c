@@ -1,113 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Views of sandboxes, commands and events for clients. */
-#include "domain/auth/digest.h"
 #include "domain/ops/view.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-#include <errno.h>
-#include <stdio.h>
-
-#include "foundation/base/base64.h"
-#include "foundation/base/utf8.h"
+#include "domain/auth/digest.h"
 #include "domain/model/limits.h"
 #include "domain/ops/advice.h"
-#include "domain/ops/results.h"
+#include "domain/ops/result_rows.h"
+#include "foundation/base/base64.h"
+#include "foundation/base/utf8.h"
 
-void cay_op_key_time(struct cay_json *j, const char *key, uint64_t wall_ms)
-{
-        cay_json_key(j, key);
-        cay_json_time(j, wall_ms);
-}
+/* Sandboxes */
 
-static void put_map(struct cay_json *j, const char *key, const struct cay_field_map *map)
-{
-        cay_json_key(j, key);
-        cay_json_begin_object(j);
-        for (unsigned i = 0; i < map->count; i++)
-                cay_op_key_text(j, map->pairs[i].name, map->pairs[i].value);
-        cay_json_end_object(j);
-}
+#define SANDBOX struct cay_sandbox_view
 
-void cay_op_put_limits(struct cay_json *j, const struct cay_limits *l)
-{
-        cay_json_key(j, "limits");
-        cay_json_begin_object(j);
-#define CAY_LIMIT(field, word, kind, min, max, doc) cay_op_key_u64(j, #field, l->field);
-#include "domain/model/limits.def"
-#undef CAY_LIMIT
-        cay_json_end_object(j);
-}
+WORD_FUNCTION(limit_word, cay_limit_word)
+WORD_FUNCTION(state_word, cay_state_word)
+WORD_FUNCTION(cause_word, cay_cause_word)
+WORD_FUNCTION(network_word, cay_network_word)
+WORD_FUNCTION(exec_state_word, cay_exec_state_word)
 
-static void put_mask(struct cay_json *j, const char *key, unsigned mask)
-{
-        cay_json_key(j, key);
-        cay_json_begin_array(j);
-        for (unsigned i = 0; i < CAY_LIMIT_NR_COUNT; i++)
-                if (mask & (1u << i))
-                        cay_json_text(j, cay_limit_word(i));
-        cay_json_end_array(j);
-}
-
-static const char *find_label(const struct cay_field_map *map, const char *name)
-{
-        for (unsigned i = 0; i < map->count; i++)
-                if (strcmp(map->pairs[i].name, name) == 0)
-                        return map->pairs[i].value;
-        return NULL;
-}
-
-static const char *mode_word(enum cay_workspace_mode mode)
+static const char *mode_word(unsigned mode)
 {
         return mode == CAY_WORKSPACE_RO ? "ro" : mode == CAY_WORKSPACE_RW ? "rw" : "cow";
 }
 
-static void put_workspace(struct cay_json *j, const struct cay_sandbox_view *v)
+static void put_project(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
-        cay_json_key(j, "workspace");
-        cay_json_begin_object(j);
-        cay_op_key_text(j, "inside", v->workspace_in);
-        cay_op_key_bool(j, "mapped", v->has_workspace);
-        if (v->has_workspace) {
-                cay_op_key_text(j, "mode", mode_word(v->workspace_mode));
-                cay_op_key_text(j, "path", v->workspace_path);
-        }
-        cay_json_end_object(j);
-}
+        const SANDBOX *v = object;
+        const char *project = NULL;
 
-/* Its network, published ports and volumes. */
-static void put_extras(struct cay_json *j, const struct cay_sandbox_view *v)
-{
-        cay_op_key_text(j, "network", cay_network_word(v->network));
-        cay_op_key_text(j, "init", v->options.no_init ? "none" : "cay");
-        cay_json_key(j, "ports");
-        cay_json_begin_array(j);
-        for (unsigned i = 0; i < v->port_count; i++) {
-                cay_json_begin_object(j);
-                cay_op_key_u64(j, "inside", v->ports[i].inside);
-                cay_json_key(j, "host");
-                if (v->ports[i].host > 0)
-                        cay_json_u64(j, v->ports[i].host);
-                else
-                        cay_json_null(j);
-                cay_json_end_object(j);
-        }
-        cay_json_end_array(j);
-        cay_json_key(j, "volumes");
-        cay_json_begin_array(j);
-        for (unsigned i = 0; i < v->volume_count; i++) {
-                cay_json_begin_object(j);
-                cay_op_key_text(j, "name", v->volumes[i].name);
-                cay_op_key_text(j, "at", v->volumes[i].target);
-                cay_op_key_bool(j, "read_only", v->volumes[i].read_only);
-                cay_json_end_object(j);
-        }
-        cay_json_end_array(j);
+        (void)dialect;
+        for (unsigned i = 0; i < v->labels.count && !project; i++)
+                if (strcmp(v->labels.pairs[i].name, "project_name") == 0)
+                        project = v->labels.pairs[i].value;
+        cay_json_text(j, project);
 }
 
 /* What to do about a sandbox, and not about a command: its files tell whether it can be started again. */
-static const char *sandbox_advice(const struct cay_sandbox_view *v, enum cay_op_dialect dialect)
+static const char *sandbox_advice(const SANDBOX *v, enum cay_op_dialect dialect)
 {
         switch (v->cause) {
         case CAY_CAUSE_NONE:
@@ -124,67 +59,95 @@ static const char *sandbox_advice(const struct cay_sandbox_view *v, enum cay_op_
         }
 }
 
-/* The state, and why. */
-static void put_state(struct cay_json *j, const struct cay_sandbox_view *v, enum cay_op_dialect dialect)
+static void put_sandbox_advice(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
-        const char *cause = v->cause == CAY_CAUSE_NONE ? NULL : cay_cause_word(v->cause);
-
-        cay_op_key_text(j, "status", cay_state_word(v->state));
-        cay_op_key_text(j, "cause", cause);
-        cay_op_key_text(j, "cause_text", v->cause_text);
-        cay_op_key_text(j, "advice", sandbox_advice(v, dialect));
-        cay_op_key_text(j, "busy_with", v->busy_with);
-        cay_op_key_bool(j, "kept", v->kept);
-        cay_op_key_bool(j, "linked", v->linked);
+        cay_json_text(j, sandbox_advice(object, dialect));
 }
 
-void cay_op_put_sandbox(struct cay_json *j, const struct cay_sandbox_view *v, enum cay_op_dialect dialect)
+static void put_init(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
-        cay_op_key_text(j, "sandbox_id", v->id);
-        cay_op_key_text(j, "name", v->name[0] ? v->name : NULL);
-        cay_op_key_text(j, "project_name", find_label(&v->labels, "project_name"));
-        cay_op_key_text(j, "owner", v->owner);
-        cay_op_key_text(j, "template", v->template_name);
-        cay_op_key_text(j, "engine", v->engine);
-        put_state(j, v, dialect);
-        put_map(j, "labels", &v->labels);
-        put_map(j, "metadata", &v->metadata);
-        cay_op_put_limits(j, v->limits);
-        put_mask(j, "limits_skipped", v->skipped);
-        put_mask(j, "limits_watched", v->watched);
-        put_extras(j, v);
-        put_workspace(j, v);
-        cay_op_put_members(j, &cay_result_options, &v->options);
-        cay_op_key_time(j, "created_at", v->created_wall_ms);
-        cay_op_key_time(j, "started_at", v->started_wall_ms);
-        cay_op_key_time(j, "changed_at", v->changed_wall_ms);
-        cay_json_key(j, "expires_in_ms");
-        if (v->expires)
-                cay_json_u64(j, v->expires_in_ms);
-        else
-                cay_json_null(j);
-        if (v->memory_freed_bytes > 0)
-                cay_op_key_u64(j, "memory_freed_bytes", v->memory_freed_bytes);
-        cay_op_key_u64(j, "idle_limit_ms", v->idle_limit_ms);
-        cay_json_key(j, "idle_expires_in_ms");
+        const SANDBOX *v = object;
+
+        (void)dialect;
+        cay_json_text(j, v->options.no_init ? "none" : "cay");
+}
+
+static void put_idle_expiry(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
+{
+        const SANDBOX *v = object;
+
+        (void)dialect;
         if (v->idle_counts)
                 cay_json_u64(j, v->idle_limit_ms > v->idle_ms ? v->idle_limit_ms - v->idle_ms : 0);
         else
                 cay_json_null(j);
-        cay_op_key_u64(j, "idle_ms", v->idle_ms);
-        cay_op_key_u64(j, "execs_running", v->execs_running);
-        cay_op_key_u64(j, "execs_known", v->execs_known);
 }
 
-static void put_hints(struct cay_json *j, unsigned hints)
-{
-        cay_json_key(j, "hints");
-        cay_json_begin_array(j);
-        for (unsigned i = 1; i < CAY_CAUSE_COUNT; i++)
-                if (hints & (1u << i))
-                        cay_json_text(j, cay_cause_word(i));
-        cay_json_end_array(j);
-}
+#define CAY_LIMIT(field, word, kind, min, max, doc) MEMBER(NUMBER, struct cay_limits, field),
+static const struct cay_result_field limit_fields[] = {
+#include "domain/model/limits.def"
+        { NULL },
+};
+#undef CAY_LIMIT
+const struct cay_result_table cay_result_limits = { "Limits", limit_fields };
+
+/* Single values of sandboxes, and those of them that templates have too. */
+static const struct cay_result_field option_fields[] = {
+#define CAY_SANDBOX_FIELD(kind, name, uses, head, doc)                                                       \
+        CAY_OPTION_IF_SHOWN_##uses(OPTION_##kind(kind, struct cay_sandbox_options, name), )
+#define OPTION_BOOL MEMBER
+#define OPTION_NUMBER MEMBER
+#define OPTION_TEXT(kind, type, member) MAYBE_AS(#member, kind, type, member)
+#include "domain/model/sandbox_fields.def"
+#undef CAY_SANDBOX_FIELD
+        { NULL },
+};
+static const struct cay_result_field asked_fields[] = {
+#define CAY_SANDBOX_FIELD(kind, name, uses, head, doc)                                                       \
+        CAY_OPTION_IF_ASKED_##uses(OPTION_##kind(kind, struct cay_sandbox_options, name), )
+#include "domain/model/sandbox_fields.def"
+#undef CAY_SANDBOX_FIELD
+        { NULL },
+};
+static const struct cay_result_table result_options = { NULL, option_fields };
+const struct cay_result_table cay_result_asked_options = { NULL, asked_fields };
+
+RESULT(result_workspace, "Workspace", AS("inside", TEXT, SANDBOX, workspace_in),
+       AS("mapped", BOOL, SANDBOX, has_workspace),
+       IF_WORD("mode", SANDBOX, workspace_mode, mode_word, has_workspace),
+       IF_GIVEN("path", TEXT, SANDBOX, workspace_path, has_workspace));
+RESULT(result_port, "PublishedPort", MEMBER(NUMBER, struct cay_spec_port, inside),
+       MAYBE_AS("host", NUMBER, struct cay_spec_port, host));
+RESULT(result_volume, "Volume", MEMBER(TEXT, struct cay_spec_volume, name),
+       AS("at", TEXT, struct cay_spec_volume, target), MEMBER(BOOL, struct cay_spec_volume, read_only));
+SHARED_RESULT(cay_result_sandbox, "Sandbox", AS("sandbox_id", TEXT, SANDBOX, id),
+              MAYBE_AS("name", TEXT, SANDBOX, name),
+              COMPUTED("project_name", TEXT, CAY_RESULT_NULLABLE, put_project), MEMBER(TEXT, SANDBOX, owner),
+              AS("template", TEXT, SANDBOX, template_name), MEMBER(TEXT, SANDBOX, engine),
+              WORD("status", SANDBOX, state, state_word), MAYBE_WORD("cause", SANDBOX, cause, cause_word),
+              MEMBER(TEXT, SANDBOX, cause_text), COMPUTED("advice", TEXT, 0, put_sandbox_advice),
+              MEMBER(TEXT, SANDBOX, busy_with), MEMBER(BOOL, SANDBOX, kept), MEMBER(BOOL, SANDBOX, linked),
+              MEMBER(PAIRS, SANDBOX, labels), MEMBER(PAIRS, SANDBOX, metadata),
+              OBJECT_AT("limits", cay_result_limits, SANDBOX, limits),
+              MASK("limits_skipped", SANDBOX, skipped, limit_word),
+              MASK("limits_watched", SANDBOX, watched, limit_word),
+              WORD("network", SANDBOX, network, network_word), COMPUTED("init", TEXT, 0, put_init),
+              LIST_AS("ports", result_port, SANDBOX, ports, port_count),
+              LIST_AS("volumes", result_volume, SANDBOX, volumes, volume_count),
+              OBJECT_HERE("workspace", result_workspace), ALSO_AS(result_options, SANDBOX, options),
+              AS("created_at", TIME, SANDBOX, created_wall_ms),
+              AS("started_at", TIME, SANDBOX, started_wall_ms),
+              AS("changed_at", TIME, SANDBOX, changed_wall_ms),
+              MAYBE_GIVEN("expires_in_ms", NUMBER, SANDBOX, expires_in_ms, expires),
+              MEMBER(NUMBER, SANDBOX, idle_limit_ms),
+              COMPUTED("idle_expires_in_ms", NUMBER, CAY_RESULT_NULLABLE, put_idle_expiry),
+              MEMBER(NUMBER, SANDBOX, idle_ms), MEMBER(NUMBER, SANDBOX, execs_running),
+              MEMBER(NUMBER, SANDBOX, execs_known),
+              IF_AS("memory_freed_bytes", NUMBER, SANDBOX, memory_freed_bytes));
+
+/* Commands */
+
+#define EXEC struct cay_exec_view
 
 /* A host as rules name it: evil.example:443, [2001:db8::1]:22, and without a port where only its name was looked up. */
 static void put_target(char *ret, size_t size, const struct cay_exec_blocked *b)
@@ -197,7 +160,7 @@ static void put_target(char *ret, size_t size, const struct cay_exec_blocked *b)
         snprintf(ret, size, "%s%s%s%s", is_v6 ? "[" : "", b->host, is_v6 ? "]" : "", port);
 }
 
-static void say_blocked(struct cay_json *j, const struct cay_exec_view *v, const struct cay_exec_blocked *b,
+static void say_blocked(struct cay_json *j, const EXEC *v, const struct cay_exec_blocked *b,
                         enum cay_op_dialect dialect)
 {
         char target[300], how[500] = "", text[1000];
@@ -220,7 +183,7 @@ static void say_blocked(struct cay_json *j, const struct cay_exec_view *v, const
         cay_json_text(j, text);
 }
 
-static void say_lacking(struct cay_json *j, const struct cay_exec_view *v, enum cay_op_dialect dialect)
+static void say_lacking(struct cay_json *j, const EXEC *v, enum cay_op_dialect dialect)
 {
         char text[400];
 
@@ -236,23 +199,34 @@ static void say_lacking(struct cay_json *j, const struct cay_exec_view *v, enum 
         cay_json_text(j, text);
 }
 
-static void put_network(struct cay_json *j, const struct cay_exec_view *v, enum cay_op_dialect dialect)
+RESULT(result_blocked, "NetworkBlocked", MEMBER(TEXT, struct cay_exec_blocked, host),
+       MEMBER(NUMBER, struct cay_exec_blocked, port), MEMBER(NUMBER, struct cay_exec_blocked, count),
+       AS("allowed", BOOL, struct cay_exec_blocked, is_failure));
+
+static void put_blocked(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
+        const struct cay_exec_network *n = ((const EXEC *)object)->network;
+
+        (void)dialect;
+        cay_json_begin_array(j);
+        for (unsigned i = 0; n && i < n->count; i++)
+                cay_op_put_object(j, &result_blocked, &n->items[i]);
+        cay_json_end_array(j);
+}
+
+static void put_lacks_network(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
+{
+        const struct cay_exec_network *n = ((const EXEC *)object)->network;
+
+        (void)dialect;
+        cay_json_bool(j, n && n->lacks_one);
+}
+
+static void put_network_hints(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
+{
+        const EXEC *v = object;
         const struct cay_exec_network *n = v->network;
 
-        cay_json_key(j, "network_blocked");
-        cay_json_begin_array(j);
-        for (unsigned i = 0; n && i < n->count; i++) {
-                cay_json_begin_object(j);
-                cay_op_key_text(j, "host", n->items[i].host);
-                cay_op_key_u64(j, "port", n->items[i].port);
-                cay_op_key_u64(j, "count", n->items[i].count);
-                cay_op_key_bool(j, "allowed", n->items[i].is_failure);
-                cay_json_end_object(j);
-        }
-        cay_json_end_array(j);
-        cay_op_key_bool(j, "lacks_network", n && n->lacks_one);
-        cay_json_key(j, "network_hints");
         cay_json_begin_array(j);
         for (unsigned i = 0; n && i < n->count; i++)
                 say_blocked(j, v, &n->items[i], dialect);
@@ -261,107 +235,115 @@ static void put_network(struct cay_json *j, const struct cay_exec_view *v, enum 
         cay_json_end_array(j);
 }
 
-static void put_end(struct cay_json *j, const struct cay_exec_view *v, enum cay_op_dialect dialect)
+/* A line for the shell as a text, a program with its arguments as a list. */
+static void put_command(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
-        char name[CAY_SIGNAL_NAME_MAX];
+        const EXEC *v = object;
 
-        cay_json_key(j, "exit_code");
+        (void)dialect;
+        if (v->is_line && v->argv[0] && v->argv[1]) {
+                cay_json_text(j, v->argv[2]);
+                return;
+        }
+        cay_json_begin_array(j);
+        for (const char *const *word = v->argv; *word; word++)
+                cay_json_text(j, *word);
+        cay_json_end_array(j);
+}
+
+static void put_exit_code(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
+{
+        const EXEC *v = object;
+
+        (void)dialect;
         if (v->state == CAY_EXEC_ENDED && v->exit_code >= 0)
                 cay_json_i64(j, v->exit_code);
         else
                 cay_json_null(j);
-        cay_op_key_text(j, "signal", v->signal ? cay_signal_name(v->signal, name) : NULL);
-        cay_op_key_text(j, "cause", v->cause == CAY_CAUSE_NONE ? NULL : cay_cause_word(v->cause));
-        cay_op_key_text(j, "cause_text", v->cause_text);
-        cay_op_key_text(j, "advice", v->advice[0] ? cay_op_advice(v->cause, dialect) : "");
-        put_hints(j, v->hints);
-        put_network(j, v, dialect);
-        cay_op_key_u64(j, "duration_ms", v->wall_us / 1000);
-        cay_op_key_u64(j, "wall_us", v->wall_us);
-        cay_op_key_u64(j, "cpu_us", v->cpu_us);
-        cay_json_key(j, "memory_peak_bytes");
-        if (v->memory_peak_bytes > 0)
-                cay_json_u64(j, v->memory_peak_bytes);
-        else
-                cay_json_null(j);
 }
 
-void cay_op_put_exec(struct cay_json *j, const struct cay_exec_view *v, enum cay_op_dialect dialect)
+static void put_signal(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
-        cay_op_key_text(j, "exec_id", v->id);
-        cay_op_key_text(j, "sandbox_id", v->sandbox);
-        cay_op_key_text(j, "status", cay_exec_state_word(v->state));
-        cay_json_key(j, "command");
-        if (v->is_line && v->argv[0] && v->argv[1]) {
-                cay_json_text(j, v->argv[2]);
-        } else {
-                cay_json_begin_array(j);
-                for (const char *const *word = v->argv; *word; word++)
-                        cay_json_text(j, *word);
-                cay_json_end_array(j);
-        }
-        cay_op_key_text(j, "workdir", v->cwd);
-        cay_op_key_text(j, "user", v->user);
-        cay_op_key_bool(j, "tty", v->tty);
-        cay_op_key_bool(j, "background", v->background);
-        cay_op_key_u64(j, "pid", v->pid);
-        cay_op_key_time(j, "started_at", v->started_wall_ms);
-        cay_op_key_time(j, "ended_at", v->ended_wall_ms);
-        put_end(j, v, dialect);
-        cay_op_key_u64(j, "stdout_bytes", v->out_bytes);
-        cay_op_key_u64(j, "stderr_bytes", v->err_bytes);
-        cay_op_key_u64(j, "cut_bytes", v->cut_bytes);
-        cay_op_key_u64(j, "output_first", v->output_first);
-        cay_op_key_u64(j, "output_end", v->output_end);
-        cay_op_key_bool(j, "output_gone", v->output_gone);
-        cay_json_key(j, "output_lost");
-        cay_json_begin_array(j);
-        for (unsigned i = 0; i < v->lost_count; i++) {
-                cay_json_begin_object(j);
-                cay_op_key_u64(j, "from", v->lost[i].from);
-                cay_op_key_u64(j, "to", v->lost[i].to);
-                cay_json_end_object(j);
-        }
-        cay_json_end_array(j);
-        cay_json_key(j, "deadline_in_ms");
-        if (v->has_deadline)
-                cay_json_u64(j, v->deadline_in_ms);
-        else
-                cay_json_null(j);
-        cay_op_key_bool(j, "open_stdin", v->has_stdin);
-        cay_op_key_u64(j, "watchers", v->watchers);
-        cay_op_key_u64(j, "idle_limit_ms", v->idle_limit_ms);
-        cay_op_key_u64(j, "idle_ms", v->idle_ms);
+        const EXEC *v = object;
+        char name[CAY_SIGNAL_NAME_MAX];
+
+        (void)dialect;
+        cay_json_text(j, v->signal ? cay_signal_name(v->signal, name) : NULL);
 }
 
-/* JSON that the service wrote, unchanged. */
-static void key_raw(struct cay_json *j, const char *key, const char *json)
+static void put_exec_advice(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
-        cay_json_key(j, key);
-        if (json && json[0] == '{')
-                cay_json_raw(j, json, strlen(json));
-        else
-                cay_json_null(j);
+        const EXEC *v = object;
+
+        cay_json_text(j, v->advice[0] ? cay_op_advice(v->cause, dialect) : "");
 }
 
-void cay_op_put_event(struct cay_json *j, const struct cay_store_event *e)
+static void put_duration(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
-        cay_op_key_u64(j, "seq", e->seq);
-        cay_op_key_text(j, "kind", e->kind);
-        cay_op_key_text(j, "sandbox_id", e->sandbox);
-        cay_op_key_text(j, "owner", e->owner);
-        cay_op_key_time(j, "at", e->wall_ms);
-        key_raw(j, "detail", e->detail);
-        cay_op_put_hash(j, "hash", e->hash);
+        (void)dialect;
+        cay_json_u64(j, ((const EXEC *)object)->wall_us / 1000);
 }
 
-void cay_op_put_hash(struct cay_json *j, const char *key, const uint8_t hash[CAY_STORE_HASH])
+RESULT(result_exec_lost, "OutputLost", MEMBER(NUMBER, struct cay_exec_lost, from),
+       MEMBER(NUMBER, struct cay_exec_lost, to));
+SHARED_RESULT(cay_result_exec, "Exec", AS("exec_id", TEXT, EXEC, id), AS("sandbox_id", TEXT, EXEC, sandbox),
+              WORD("status", EXEC, state, exec_state_word), COMPUTED("command", WORDS, 0, put_command),
+              AS("workdir", TEXT, EXEC, cwd), MEMBER(TEXT, EXEC, user), MEMBER(BOOL, EXEC, tty),
+              MEMBER(BOOL, EXEC, background), MEMBER(NUMBER, EXEC, pid),
+              AS("started_at", TIME, EXEC, started_wall_ms), AS("ended_at", TIME, EXEC, ended_wall_ms),
+              COMPUTED("exit_code", NUMBER, CAY_RESULT_NULLABLE, put_exit_code),
+              COMPUTED("signal", TEXT, CAY_RESULT_NULLABLE, put_signal),
+              MAYBE_WORD("cause", EXEC, cause, cause_word), MEMBER(TEXT, EXEC, cause_text),
+              COMPUTED("advice", TEXT, 0, put_exec_advice), MASK("hints", EXEC, hints, cause_word),
+              COMPUTED_OF("network_blocked", LIST, result_blocked, put_blocked),
+              COMPUTED("lacks_network", BOOL, 0, put_lacks_network),
+              COMPUTED("network_hints", TEXTS, 0, put_network_hints),
+              COMPUTED("duration_ms", NUMBER, 0, put_duration), MEMBER(NUMBER, EXEC, wall_us),
+              MEMBER(NUMBER, EXEC, cpu_us), MAYBE_AS("memory_peak_bytes", NUMBER, EXEC, memory_peak_bytes),
+              AS("stdout_bytes", NUMBER, EXEC, out_bytes), AS("stderr_bytes", NUMBER, EXEC, err_bytes),
+              MEMBER(NUMBER, EXEC, cut_bytes), MEMBER(NUMBER, EXEC, output_first),
+              MEMBER(NUMBER, EXEC, output_end), MEMBER(BOOL, EXEC, output_gone),
+              LIST_AS("output_lost", result_exec_lost, EXEC, lost, lost_count),
+              MAYBE_GIVEN("deadline_in_ms", NUMBER, EXEC, deadline_in_ms, has_deadline),
+              AS("open_stdin", BOOL, EXEC, has_stdin), MEMBER(NUMBER, EXEC, watchers),
+              MEMBER(NUMBER, EXEC, idle_limit_ms), MEMBER(NUMBER, EXEC, idle_ms));
+
+/* Events */
+
+#define EVENT struct cay_store_event
+
+static void put_digest(struct cay_json *j, const uint8_t hash[CAY_STORE_HASH])
 {
         static const uint8_t none[CAY_STORE_HASH];
         char text[2 * CAY_STORE_HASH + 1];
 
         cay_digest_text(hash, text);
-        cay_op_key_text(j, key, memcmp(hash, none, sizeof(none)) == 0 ? NULL : text);
+        cay_json_text(j, memcmp(hash, none, sizeof(none)) == 0 ? NULL : text);
+}
+
+static void put_hash(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
+{
+        (void)dialect;
+        put_digest(j, ((const EVENT *)object)->hash);
+}
+
+SHARED_RESULT(cay_result_event, "Event", MEMBER(NUMBER, EVENT, seq), MEMBER(TEXT, EVENT, kind),
+              AS("sandbox_id", TEXT, EVENT, sandbox), MEMBER(TEXT, EVENT, owner),
+              AS("at", TIME, EVENT, wall_ms), MEMBER(ANY, EVENT, detail),
+              COMPUTED("hash", TEXT, CAY_RESULT_NULLABLE, put_hash));
+
+/* Values */
+
+void cay_op_key_time(struct cay_json *j, const char *key, uint64_t wall_ms)
+{
+        cay_json_key(j, key);
+        cay_json_time(j, wall_ms);
+}
+
+void cay_op_put_hash(struct cay_json *j, const char *key, const uint8_t hash[CAY_STORE_HASH])
+{
+        cay_json_key(j, key);
+        put_digest(j, hash);
 }
 
 void cay_op_put_bytes(struct cay_json *j, const char *key, const char *coded_key, const void *bytes,

@@ -3,14 +3,23 @@
 #pragma once
 
 #include "domain/ops/op.h"
+#include "domain/ops/results.h"
 #include "domain/sandboxes/exec.h"
 
-void cay_op_put_sandbox(struct cay_json *j, const struct cay_sandbox_view *v, enum cay_op_dialect dialect);
-void cay_op_put_exec(struct cay_json *j, const struct cay_exec_view *v, enum cay_op_dialect dialect);
+static inline void cay_op_put_sandbox(struct cay_json *j, const struct cay_sandbox_view *v,
+                                      enum cay_op_dialect dialect)
+{
+        cay_op_put_members_for(j, &cay_result_sandbox, v, dialect);
+}
+
+static inline void cay_op_put_exec(struct cay_json *j, const struct cay_exec_view *v,
+                                   enum cay_op_dialect dialect)
+{
+        cay_op_put_members_for(j, &cay_result_exec, v, dialect);
+}
+
 /* As hexadecimal digits; null for zeros. */
 void cay_op_put_hash(struct cay_json *j, const char *key, const uint8_t hash[CAY_STORE_HASH]);
-void cay_op_put_event(struct cay_json *j, const struct cay_store_event *e);
-void cay_op_put_limits(struct cay_json *j, const struct cay_limits *l); /* the member "limits" */
 /* "2026-01-31T12:00:00.000Z"; null for 0. */
 void cay_op_key_time(struct cay_json *j, const char *key, uint64_t wall_ms);
 /*

@@ -115,7 +115,7 @@ static void test_json(void **state)
         cay_buf_init(&out, CAY_METRICS_TEXT_MAX);
         cay_json_init(&j, &out);
         cay_json_begin_object(&j);
-        cay_metrics_put_json(&m, &j);
+        cay_op_put_members(&j, &cay_result_metrics, &m);
         cay_json_end_object(&j);
         assert_int_equal(cay_json_end(&j), 0);
         assert_int_equal(cay_json_in_parse(cay_buf_data(&out), out.len, NULL, &doc, &err), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How things look to clients: always JSON, no byte changed, and a call's doors. */
+/* How things look to clients: always JSON, no byte changed, and the ways in which a call ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +82,7 @@ static void test_event(void **state)
         struct cay_json j;
 
         begin(&buf, &j);
-        cay_op_put_event(&j, &event);
+        cay_op_put_members(&j, &cay_result_event, &event);
         cay_op_key_text(&j, "behind", "it");
         doc = parse(&buf, &j);
         assert_int_equal(cay_json_value_count(cay_json_value_find(
@@ -133,7 +133,7 @@ static void test_sandbox(void **state)
         (void)state;
 }
 
-/* A call's doors: an answer that cannot be written is a failure, not half an answer. */
+/* Answers: one that cannot be written is a failure, not half an answer. */
 
 static struct {
         unsigned answers, fails;
@@ -156,7 +156,7 @@ static void on_fail(struct cay_op_call *c, const struct cay_error *err, const ch
         (void)field;
 }
 
-static void test_doors(void **state)
+static void test_answers(void **state)
 {
         static const struct cay_op op = { .name = "x" };
         const struct cay_op_responder responder = { .answer = on_answer, .fail = on_fail };
@@ -180,7 +180,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_bytes),   cmocka_unit_test(test_time),  cmocka_unit_test(test_event),
-                cmocka_unit_test(test_sandbox), cmocka_unit_test(test_doors),
+                cmocka_unit_test(test_sandbox), cmocka_unit_test(test_answers),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
