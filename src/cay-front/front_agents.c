@@ -7,6 +7,7 @@
 #include "domain/auth/digest.h"
 #include "domain/model/port_clock.h"
 #include "domain/sandboxes/service.h"
+#include "engines/engine_list.h"
 #include "engines/remote/remote.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/log.h"
@@ -417,7 +418,8 @@ static void on_ready(void *ctx, const char *owner, const char *machine)
         struct cay_front_agents *a = ctx;
 
         if (*a->env.service)
-                cay_service_machine_back(*a->env.service, "remote", owner, machine);
+                cay_service_machine_back(*a->env.service, cay_engine_infos[CAY_ENGINE_remote].name, owner,
+                                         machine);
 }
 
 int cay_front_agents_new(const struct cay_front_agents_env *env, struct cay_front_agents **ret,

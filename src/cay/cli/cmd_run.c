@@ -21,6 +21,7 @@
 #include "cay/cli/run_keep.h"
 #include "cay/cli/sink.h"
 #include "cay/cli/tty.h"
+#include "engines/engine_list.h"
 #include "libcay/run.h"
 #include "foundation/loop/signal.h"
 #include "foundation/sys/confine.h"
@@ -103,7 +104,7 @@ static int on_started(void *ctx, struct cay_error *err)
         struct command *c = ctx;
         int r;
 
-        if (c->args.engine != NULL && strcmp(c->args.engine, "process") == 0)
+        if (c->args.engine != NULL && strcmp(c->args.engine, cay_engine_infos[CAY_ENGINE_process].name) == 0)
                 return 0; /* must kill what it started, as the user it started it as */
         r = sys_self_confine();
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "give up privileges") : 1;
@@ -219,7 +220,8 @@ static int run_sandbox(struct command *c, struct cay_error *err)
 
 static int print_json(struct command *c)
 {
-        const char *asked = c->args.engine, *engine = asked && strcmp(asked, "auto") != 0 ? asked : "native";
+        const char *asked = c->args.engine;
+        const char *engine = asked && strcmp(asked, "auto") != 0 ? asked : cay_engine_infos[0].name;
         struct cay_buf json;
         int rc;
 

@@ -9,6 +9,7 @@
 #include "cay/changes/store.h"
 #include "cay/cli/kept.h"
 #include "domain/model/spec.h"
+#include "engines/engine_list.h"
 
 #define DAY_MS (24ull * 3600 * 1000)
 #define KEEP_MAX_DAYS 3650ull
@@ -82,7 +83,7 @@ static int set_engine(void *args, const struct cay_flag *flag, const char *value
         char names[128];
 
         if (strcmp(value, "spawn") == 0) /* for compatibility with similar programs */
-                value = "process";
+                value = cay_engine_infos[CAY_ENGINE_process].name;
         if (!cay_run_has_engine(value))
                 return cay_fail(err, CAY_INVALID, "--engine: no engine '%.40s'; there are: %s", value,
                                 cay_run_engine_names(names, sizeof(names)));
@@ -312,12 +313,15 @@ static int settle_network(struct cay_run_args *a, struct cay_error *err)
 /* An image is Docker's. */
 static int settle_engine(struct cay_run_args *a, struct cay_error *err)
 {
-        if (!a->has_image || (a->engine != NULL && strcmp(a->engine, "docker") == 0))
+        const char *docker = cay_engine_infos[CAY_ENGINE_docker].name;
+
+        if (!a->has_image || (a->engine != NULL && strcmp(a->engine, docker) == 0))
                 return 0;
         if (a->engine != NULL)
                 return cay_fail(err, CAY_INVALID,
-                                "--image: the engine '%.40s' has no images; use --engine docker", a->engine);
-        a->engine = "docker";
+                                "--image: the engine '%.40s' has no images; use --engine %s", a->engine,
+                                docker);
+        a->engine = docker;
         return 0;
 }
 

@@ -171,7 +171,7 @@ static int fill_machine(const struct cay_op_call *c, const struct cay_engine_vie
 {
         const struct cay_machine *only;
 
-        if (strcmp(engine->name, "remote") != 0)
+        if (!(engine->caps & CAY_ENGINE_CAN_OWN_FOLDERS))
                 return *machine ? cay_fail(err, CAY_INVALID,
                                            "machine: only the engine remote has machines; leave engine out")
                                 : 0;
@@ -240,14 +240,23 @@ static bool choose_able(struct cay_op_call *c, const struct cay_template *t, str
         return false;
 }
 
+/* The engine whose sandboxes are on users' own machines; NULL: it is not there. */
+static const char *machine_engine(const struct cay_op_call *c, struct cay_engine_view *ret)
+{
+        for (unsigned i = 0; cay_service_engine_at(c->world->service, i, ret); i++)
+                if (ret->is_there && ret->caps & CAY_ENGINE_CAN_OWN_FOLDERS)
+                        return ret->name;
+        return NULL;
+}
+
 static int choose_engine(struct cay_op_call *c, const struct cay_template *t, struct cay_engine_view *ret,
                          struct cay_error *err)
 {
         const struct cay_create_args *a = c->args;
         bool is_open = !a->engine || strcmp(a->engine, "auto") == 0;
-        const char *asked = is_open && a->options.machine ? "remote" : a->engine;
-        const char *name = NULL;
         struct cay_engine_view named;
+        const char *asked = is_open && a->options.machine ? machine_engine(c, &named) : a->engine;
+        const char *name = NULL;
 
         /* An unknown name is the request's error, whatever the template says. */
         if (asked && cay_service_engine_choose(c->world->service, asked, &named, err) < 0)

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "domain/model/engine_caps.h"
+#include "domain/templates/fields.h"
 #include "foundation/base/path.h"
 #include "domain/templates/registry_priv.h"
 #include "foundation/sys/fd.h"
@@ -41,6 +43,20 @@ static void look_for_files(struct cay_registry *r, const char *path, struct cay_
         cay_notes_sort(notes);
 }
 
+#define NAMES_MAX 128
+
+/* Of engines with any of these capabilities; 0: of all. */
+static void names_with(unsigned caps, char ret[NAMES_MAX])
+{
+        size_t len = 0;
+
+        ret[0] = '\0';
+        for (const struct cay_registry_engine *e = cay_registry_engines; e->name && len < NAMES_MAX; e++)
+                if (caps == 0 || e->caps & caps)
+                        len += (size_t)snprintf(ret + len, NAMES_MAX - len, "%s%s", len > 0 ? " " : "",
+                                                e->name);
+}
+
 /*
  * Beyond the text: missing files, and SYSTEM.md files that the daemon would ignore. The daemon checks which
  * engines exist; what no engine can do is an error. A rootfs is often made by a build instead of being kept
@@ -48,19 +64,25 @@ static void look_for_files(struct cay_registry *r, const char *path, struct cay_
  */
 static void look(struct cay_registry *r, const char *path, struct cay_notes *notes)
 {
+        char all[NAMES_MAX], bridges[NAMES_MAX], policies[NAMES_MAX];
         struct cay_registry_place place = { .folder_fd = -1,
                                             .usr_fd = -1,
-                                            .engines = "native docker process",
-                                            .bridge_engines = "native docker",
-                                            .policy_engines = "native",
-                                            .no_init_engine = "docker" };
+                                            .engines = all,
+                                            .bridge_engines = bridges,
+                                            .policy_engines = policies,
+                                            .no_init_engine =
+                                                    cay_registry_engine_with(CAY_ENGINE_CAN_NO_INIT)->name };
         const struct cay_template_set *set = cay_registry_set(r);
 
+        names_with(0, all);
+        names_with(CAY_ENGINE_CAN_REACH_OUT, bridges);
+        names_with(CAY_ENGINE_CAN_EGRESS | CAY_ENGINE_CAN_PROXY, policies);
         place.folder_fd = open_folder(path);
         cay_registry_look(r, &place, notes);
         for (unsigned i = 0; i < set->count; i++) {
                 const struct cay_template *t = &set->rows[i];
-                bool may_come = t->root == CAY_TEMPLATE_ROOT_ROOTFS && strcmp(t->engine, "docker") != 0;
+                bool may_come = t->root == CAY_TEMPLATE_ROOT_ROOTFS &&
+                                !cay_registry_engine_can(t->engine, CAY_ENGINE_CAN_IMAGES);
 
                 if (!t->available && may_come)
                         cay_note_warning(notes, r->lines[i], r->columns[i], "containers.%s: %s", t->name,

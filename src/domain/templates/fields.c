@@ -5,12 +5,46 @@
 #include <assert.h>
 #include <ctype.h>
 
+#include "domain/model/engine_caps.h"
 #include "foundation/base/path.h"
 
 static const char *const networks[] = { "none", "bridge", NULL };
 static const char *const modes[] = { "none", "list", "bridge", "learn", NULL };
 static const char *const inits[] = { "cay", "none", NULL };
-static const char *const engines[] = { "auto", "native", "docker", "process", NULL };
+
+/* Those that a daemon starts only for requests that name them are not for templates. */
+#define IF_CAY_ENGINE_START_AUTO(...) __VA_ARGS__
+#define IF_CAY_ENGINE_START_BY_NAME(...) __VA_ARGS__
+#define IF_CAY_ENGINE_START_ALWAYS(...)
+static const char *const engines[] = {
+        "auto",
+#define CAY_ENGINE(name, lacks, caps, helper, start, doc) IF_##start(#name, )
+#include "engines/engines.def"
+#undef CAY_ENGINE
+        NULL,
+};
+const struct cay_registry_engine cay_registry_engines[] = {
+#define CAY_ENGINE(name, lacks, caps, helper, start, doc) IF_##start({ #name, caps }, )
+#include "engines/engines.def"
+#undef CAY_ENGINE
+        { NULL, 0 },
+};
+
+const struct cay_registry_engine *cay_registry_engine_with(unsigned caps)
+{
+        for (const struct cay_registry_engine *e = cay_registry_engines; e->name; e++)
+                if (e->caps & caps)
+                        return e;
+        return NULL;
+}
+
+bool cay_registry_engine_can(const char *name, unsigned cap)
+{
+        for (const struct cay_registry_engine *e = cay_registry_engines; e->name; e++)
+                if (strcmp(e->name, name) == 0)
+                        return e->caps & cap;
+        return false;
+}
 
 const char *const *const cay_registry_words[CAY_REGISTRY_LIST_COUNT] = {
         [CAY_REGISTRY_NETWORKS] = networks,
@@ -136,7 +170,7 @@ const struct cay_field cay_registry_template_fields[] = {
           "the template's name)",
           PATH },
         { "pool", CAY_FIELD_U64, AT(t.pool), 0,
-          "boxes kept ready for each shape of its sandboxes, on engines that can (native)", .max = 1024 },
+          "boxes kept ready for each shape of its sandboxes, on engines that can", .max = 1024 },
         { "max_concurrent", CAY_FIELD_U64, AT(t.max_concurrent), 0, "alive at once", .min = 1,
           .max = 100000 },
         { "auto_cleanup", CAY_FIELD_BOOL, AT(t.auto_cleanup), 0,

@@ -47,6 +47,16 @@ enum cay_registry_list {
 };
 extern const char *const *const cay_registry_words[CAY_REGISTRY_LIST_COUNT]; /* each NULL-terminated */
 
+/* Engines that a template may name, in the order of engines.def, with the most they can on any host. */
+struct cay_registry_engine {
+        const char *name;
+        unsigned caps;
+};
+extern const struct cay_registry_engine cay_registry_engines[]; /* ended by a NULL name */
+/* The first with any of these capabilities; NULL: none. */
+const struct cay_registry_engine *cay_registry_engine_with(unsigned caps);
+bool cay_registry_engine_can(const char *name, unsigned cap);
+
 /* The name of `table` that is closest to a mistyped one; NULL: none is close. */
 const char *cay_registry_suggest(const struct cay_field *table, const char *name);
 const char *cay_registry_suggest_word(const char *const *words, const char *name);

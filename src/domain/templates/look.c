@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "domain/model/engine_caps.h"
+#include "domain/templates/fields.h"
 #include "foundation/base/utf8.h"
 #include "domain/templates/registry_priv.h"
 #include "foundation/sys/fd.h"
@@ -132,10 +134,13 @@ static bool is_made_by(const struct cay_template *t, const struct cay_registry_p
         return is_first_word(place->engines, engine);
 }
 
-/* With Docker, an image replaces the machine's programs, and its content is unknown before it runs. */
+/* With an engine of images, one replaces the machine's programs, and its content is unknown before it runs. */
 static bool is_imaged(const struct cay_template *t, const struct cay_registry_place *place)
 {
-        return t->root == CAY_TEMPLATE_ROOT_HOST && is_made_by(t, place, "docker");
+        for (const struct cay_registry_engine *e = cay_registry_engines; e->name; e++)
+                if (e->caps & CAY_ENGINE_CAN_IMAGES && is_made_by(t, place, e->name))
+                        return t->root == CAY_TEMPLATE_ROOT_HOST;
+        return false;
 }
 
 static void say_absent(struct cay_template *t, const struct cay_registry_place *place)
@@ -153,21 +158,21 @@ static void say_absent(struct cay_template *t, const struct cay_registry_place *
 static bool lacks_engine(struct cay_template *t, const struct cay_registry_place *place)
 {
         bool is_built = t->root == CAY_TEMPLATE_ROOT_DOCKERFILE || t->root == CAY_TEMPLATE_ROOT_IMAGE;
-        bool is_docker = strcmp(t->engine, "docker") == 0;
+        bool has_images = cay_registry_engine_can(t->engine, CAY_ENGINE_CAN_IMAGES);
 
         if (strcmp(t->engine, "auto") != 0 && !has_word(place->engines, t->engine)) {
                 say_absent(t, place);
                 return true;
         }
-        if (is_built && !is_docker) {
+        if (is_built && !has_images) {
                 snprintf(t->why, sizeof(t->why),
                          "the engine '%s' cannot make a root from %s; give it a rootfs", t->engine,
                          cay_template_root_word(t->root));
                 return true;
         }
-        if (t->root == CAY_TEMPLATE_ROOT_ROOTFS && is_docker) {
+        if (t->root == CAY_TEMPLATE_ROOT_ROOTFS && has_images) {
                 snprintf(t->why, sizeof(t->why),
-                         "the engine 'docker' cannot make a root from a folder; give it an image");
+                         "the engine '%s' cannot make a root from a folder; give it an image", t->engine);
                 return true;
         }
         return false;

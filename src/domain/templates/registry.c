@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "domain/model/engine_caps.h"
 #include "foundation/base/id.h"
 #include "domain/network/policy.h"
 #include "domain/templates/fields.h"
@@ -216,8 +217,8 @@ static void check_network(struct loading *l, struct cay_registry_row *row, const
 static const char *engine_for(enum cay_template_root root)
 {
         if (root == CAY_TEMPLATE_ROOT_DOCKERFILE || root == CAY_TEMPLATE_ROOT_IMAGE)
-                return "docker";
-        return root == CAY_TEMPLATE_ROOT_ROOTFS ? "native" : "auto";
+                return cay_registry_engine_with(CAY_ENGINE_CAN_IMAGES)->name;
+        return root == CAY_TEMPLATE_ROOT_ROOTFS ? cay_registry_engines[0].name : "auto";
 }
 
 /*
