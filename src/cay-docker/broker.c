@@ -67,7 +67,7 @@ void docker_box_remove(struct docker_broker *b, struct docker_box *box)
                 b->box_count--;
                 b->sync.removed = true;
                 docker_measure_let_go(b, box, "went");
-                docker_no_init_free(box->once);
+                docker_no_init_free(box->no_init);
                 free(box);
                 return;
         }

@@ -44,8 +44,8 @@ struct docker_box {
         bool seen;           /* sync.c's */
         bool stirred;        /* a task changed it since Docker was asked for the list: that may be older */
         uint64_t oom_kills;
-        /* owned: it has no init (once.h); NULL: it has, or is none of ours to speak to */
-        struct docker_no_init *once;
+        /* owned: it has no init (no_init.h); NULL: it has, or is none of ours to speak to */
+        struct docker_no_init *no_init;
         struct docker_measure *measure; /* owned: its figures are asked for; NULL: they are not */
 };
 
@@ -74,7 +74,7 @@ struct docker_broker {
         struct docker_task *tasks; /* owned; in the order they came */
         unsigned task_count;
         struct docker_relays relays;
-        size_t once_bytes; /* reserved by boxes without init */
+        size_t no_init_bytes; /* reserved by boxes without init */
         struct docker_images images;
         struct docker_volume_task *volume_tasks; /* owned */
         struct cay_buf init;                     /* cay-init's bytes */

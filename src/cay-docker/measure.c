@@ -146,7 +146,7 @@ static bool check(struct docker_broker *b, const char *id, struct docker_box **r
                 cay_fail(err, CAY_UNAVAILABLE, "Docker has not answered yet: %s", b->sync.why.msg);
         else if (!box)
                 cay_fail(err, CAY_NOT_FOUND, "no box '%s'", id);
-        else if (box->making && !box->once)
+        else if (box->making && !box->no_init)
                 cay_fail(err, CAY_CONFLICT, "box '%s' is still being made", id);
         else if (box->ending)
                 cay_fail(err, CAY_CONFLICT, "box '%s' is being stopped", id);

@@ -22,15 +22,16 @@
 #include "cay-docker/stream.h"
 #include "foundation/http/duplex.h"
 
-#define DOCKER_ONCE_ALL_MAX (256u * 1024 * 1024) /* windows of all such boxes together */
-#define DOCKER_ONCE_HELD_MAX (1024u * 1024) /* from Docker, not taken yet; it sends less ahead (socket.c) */
+#define DOCKER_NO_INIT_ALL_MAX (256u * 1024 * 1024) /* windows of all such boxes together */
+#define DOCKER_NO_INIT_HELD_MAX                                                                              \
+        (1024u * 1024) /* from Docker, not taken yet; it sends less ahead (socket.c) */
 
 enum docker_no_init_state {
-        DOCKER_ONCE_IDLE,
-        DOCKER_ONCE_STARTING,
-        DOCKER_ONCE_RUNNING,
-        DOCKER_ONCE_ENDED,
-        DOCKER_ONCE_LOST
+        DOCKER_NO_INIT_IDLE,
+        DOCKER_NO_INIT_STARTING,
+        DOCKER_NO_INIT_RUNNING,
+        DOCKER_NO_INIT_ENDED,
+        DOCKER_NO_INIT_LOST
 };
 
 struct docker_no_init {
@@ -53,7 +54,7 @@ struct docker_no_init {
         struct cay_buf waiting; /* of IN, not yet taken by Docker */
         uint8_t end[CAY_FRAME_END_MAX];
         size_t end_len;
-        size_t reserved; /* of DOCKER_ONCE_ALL_MAX */
+        size_t reserved; /* of DOCKER_NO_INIT_ALL_MAX */
 
         /* once_run.c's: the container */
         struct cay_duplex *docker; /* owned: its streams; NULL: none, or complete */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a front says to a box without init, and what it is told. The theory is in once.h; a breach ends the stream and nothing else. As
+ * What a front says to a box without init, and what it is told. The theory is in no_init.h; a breach ends the stream and nothing else. As
  * in cay-init/channel_send.c all that is to be said is state, not queued frames: a new stream only resets it.
  */
 #include "cay-docker/no_init.h"
@@ -66,7 +66,7 @@ static bool send_stream(struct docker_no_init *o, unsigned i)
 
 static bool send_end(struct docker_no_init *o)
 {
-        if (o->state != DOCKER_ONCE_ENDED || o->end_sent ||
+        if (o->state != DOCKER_NO_INIT_ENDED || o->end_sent ||
             (o->opened_sent && (!o->outs[0].eof_sent || !o->outs[1].eof_sent)))
                 return false;
         if (cay_peer_send(&o->peer, CAY_FRAME_END, o->number, 0, 0, o->end, o->end_len) < 0)
@@ -77,7 +77,7 @@ static bool send_end(struct docker_no_init *o)
 
 static bool may_say_opened(const struct docker_no_init *o)
 {
-        return o->state == DOCKER_ONCE_RUNNING || (o->state == DOCKER_ONCE_ENDED && o->spent);
+        return o->state == DOCKER_NO_INIT_RUNNING || (o->state == DOCKER_NO_INIT_ENDED && o->spent);
 }
 
 /* The next thing; false: nothing, or no room for it. */
@@ -111,15 +111,15 @@ void docker_no_init_step(struct docker_no_init *o)
 static void forget(struct docker_no_init *o)
 {
         o->number = 0;
-        o->broker->once_bytes -= o->reserved;
+        o->broker->no_init_bytes -= o->reserved;
         o->reserved = 0;
         cay_sender_done(&o->outs[0]);
         cay_sender_done(&o->outs[1]);
         cay_buf_done(&o->waiting);
         o->order.exec = NULL;
         cay_buf_done(&o->request);
-        if (o->state == DOCKER_ONCE_ENDED && !o->spent)
-                o->state = DOCKER_ONCE_IDLE; /* it was never started: another may be */
+        if (o->state == DOCKER_NO_INIT_ENDED && !o->spent)
+                o->state = DOCKER_NO_INIT_IDLE; /* it was never started: another may be */
 }
 
 void docker_no_init_end(struct docker_no_init *o, const struct cay_box_end *end)
@@ -132,7 +132,7 @@ void docker_no_init_end(struct docker_no_init *o, const struct cay_box_end *end)
         if (len < 0) /* a value out of range */
                 len = cay_box_end_encode(&plain, o->end, sizeof(o->end));
         o->end_len = (size_t)len;
-        o->state = DOCKER_ONCE_ENDED;
+        o->state = DOCKER_NO_INIT_ENDED;
         o->outs[0].eof = o->outs[1].eof = true;
         if (o->number == 0)
                 forget(o); /* nobody waits for it */
@@ -220,7 +220,7 @@ static const char *why_not(const struct docker_no_init *o, const struct cay_box_
         if (!is_own(exec->uid) || !is_own(exec->gid))
                 return "the docker engine runs commands as user 1001 alone";
         *ret = CAY_CONFLICT;
-        if (o->state == DOCKER_ONCE_STARTING || o->state == DOCKER_ONCE_RUNNING || o->number != 0)
+        if (o->state == DOCKER_NO_INIT_STARTING || o->state == DOCKER_NO_INIT_RUNNING || o->number != 0)
                 return WITHOUT "runs one command, which runs now: make another sandbox";
         if (o->spent)
                 return WITHOUT "runs one command, which has run: make another sandbox";
@@ -244,7 +244,7 @@ static void set_up(struct docker_no_init *o, uint32_t number, size_t bytes)
 {
         o->number = number;
         o->reserved = bytes;
-        o->broker->once_bytes += bytes;
+        o->broker->no_init_bytes += bytes;
         o->attached = true;
         o->opened_sent = o->ack_due = o->end_sent = false;
         for (unsigned i = 0; i < 2; i++)
@@ -269,7 +269,8 @@ static int on_open(struct docker_no_init *o, const struct cay_frame *f, const ui
         if (why)
                 return refuse(o, f->channel, open.kind, code, why);
         bytes = 3u * (size_t)open.window;
-        if (o->broker->once_bytes + bytes > DOCKER_ONCE_ALL_MAX || keep_request(o, payload, f->len) < 0) {
+        if (o->broker->no_init_bytes + bytes > DOCKER_NO_INIT_ALL_MAX ||
+            keep_request(o, payload, f->len) < 0) {
                 cay_buf_done(&o->request);
                 return refuse(o, f->channel, open.kind, CAY_LIMIT,
                               "too many commands of sandboxes without init run at once");
@@ -353,7 +354,7 @@ static int on_kill(struct docker_no_init *o, const struct cay_frame *f, const ui
 /* Before the end, all that still runs is killed, and nothing more of it is wanted. */
 static void on_close(struct docker_no_init *o)
 {
-        bool runs = o->state == DOCKER_ONCE_STARTING || o->state == DOCKER_ONCE_RUNNING;
+        bool runs = o->state == DOCKER_NO_INIT_STARTING || o->state == DOCKER_NO_INIT_RUNNING;
 
         if (!runs) {
                 forget(o);
@@ -367,7 +368,7 @@ static void on_close(struct docker_no_init *o)
 /* Frames of the command's channel, which the front has introduced on this stream. */
 static int on_channel_frame(struct docker_no_init *o, const struct cay_frame *f, const uint8_t *payload)
 {
-        bool ended = o->state == DOCKER_ONCE_ENDED;
+        bool ended = o->state == DOCKER_NO_INIT_ENDED;
 
         switch (f->type) {
         case CAY_FRAME_ACK:
@@ -422,7 +423,7 @@ static int on_hello(struct docker_no_init *o, const struct cay_frame *f, const u
 /* An ended command that the front does not know any more may go. */
 static int on_sync(struct docker_no_init *o)
 {
-        if (o->number != 0 && !o->attached && o->state == DOCKER_ONCE_ENDED)
+        if (o->number != 0 && !o->attached && o->state == DOCKER_NO_INIT_ENDED)
                 forget(o);
         return 0;
 }
@@ -483,7 +484,7 @@ static void on_lost(struct cay_peer *p, int reason)
 int docker_no_init_link_take(struct docker_no_init *o, int fd)
 {
         cay_peer_read_out(&o->peer);
-        if (o->state == DOCKER_ONCE_LOST) {
+        if (o->state == DOCKER_NO_INIT_LOST) {
                 close(fd);
                 return -ENOENT;
         }
@@ -512,7 +513,7 @@ int docker_no_init_open_take(struct docker_broker *b, struct docker_box *box,
                 free(o);
                 return r;
         }
-        box->once = o;
+        box->no_init = o;
         return 0;
 }
 

@@ -64,10 +64,10 @@ void docker_no_init_stop(struct docker_no_init *o)
 /* Nobody will ever know how it ended: the box is gone, and what is left of it goes too. */
 static void lose(struct docker_no_init *o, const char *why)
 {
-        if (o->state == DOCKER_ONCE_LOST)
+        if (o->state == DOCKER_NO_INIT_LOST)
                 return;
         cay_log_warn("a command without init is lost", "id=%s error=%s", o->box->id, why);
-        o->state = DOCKER_ONCE_LOST;
+        o->state = DOCKER_NO_INIT_LOST;
         docker_no_init_stop(o);
         cay_peer_close(&o->peer);
         docker_broker_gone(o->broker, o->box);
@@ -157,7 +157,7 @@ static bool take_piece(struct docker_no_init *o)
         }
         if (payload > 0 && kind != DOCKER_STREAM_IN)
                 keep(o, kind == DOCKER_STREAM_ERR, at + (size_t)n - payload, payload);
-        if (o->state == DOCKER_ONCE_LOST)
+        if (o->state == DOCKER_NO_INIT_LOST)
                 return false;
         cay_buf_drop(&o->held, (size_t)n);
         if (o->docker)
@@ -169,7 +169,7 @@ void docker_no_init_take_output(struct docker_no_init *o)
 {
         while (take_piece(o))
                 ;
-        if (o->state == DOCKER_ONCE_RUNNING)
+        if (o->state == DOCKER_NO_INIT_RUNNING)
                 end_if_over(o);
 }
 
@@ -230,7 +230,7 @@ void docker_no_init_join_take(struct docker_no_init *o, struct cay_duplex *docke
         docker->user = &o->user;
         o->docker = docker;
         o->frames = (struct docker_stream){ 0 };
-        cay_buf_init(&o->held, DOCKER_ONCE_HELD_MAX);
+        cay_buf_init(&o->held, DOCKER_NO_INIT_HELD_MAX);
         if (rest->len > 0)
                 cay_buf_put(&o->held, cay_buf_data(rest), rest->len); /* looked at when it runs */
 }
@@ -241,7 +241,7 @@ void docker_no_init_feed(struct docker_no_init *o)
 {
         bool used = o->open.exec.flags & CAY_BOX_STDIN;
 
-        if (o->state == DOCKER_ONCE_STARTING)
+        if (o->state == DOCKER_NO_INIT_STARTING)
                 return;
         if (!o->docker || !used || o->number == 0)
                 cay_buf_clear(
@@ -320,7 +320,7 @@ static void send_signal(struct docker_no_init *o, int signo)
 
 void docker_no_init_signal(struct docker_no_init *o, int signo)
 {
-        if (o->state != DOCKER_ONCE_RUNNING || o->exited)
+        if (o->state != DOCKER_NO_INIT_RUNNING || o->exited)
                 return;
         if (o->signal == 0)
                 send_signal(o, signo);
@@ -330,7 +330,7 @@ void docker_no_init_signal(struct docker_no_init *o, int signo)
 
 void docker_no_init_kill(struct docker_no_init *o, enum cay_box_killed why)
 {
-        if (o->exited || (o->state != DOCKER_ONCE_RUNNING && o->state != DOCKER_ONCE_STARTING))
+        if (o->exited || (o->state != DOCKER_NO_INIT_RUNNING && o->state != DOCKER_NO_INIT_STARTING))
                 return;
         if (o->killed == CAY_KILLED_NOT)
                 o->killed = why;
@@ -491,7 +491,7 @@ static void on_quiet(struct cay_timer *t)
 
         if (o->held.len == 0)
                 complete(o);
-        if (o->state == DOCKER_ONCE_RUNNING)
+        if (o->state == DOCKER_NO_INIT_RUNNING)
                 end_if_over(o);
 }
 
@@ -499,7 +499,7 @@ static void end_if_over(struct docker_no_init *o)
 {
         if (!o->docker && o->held.len == 0)
                 complete(o);
-        if (!o->exited || o->state != DOCKER_ONCE_RUNNING)
+        if (!o->exited || o->state != DOCKER_NO_INIT_RUNNING)
                 return;
         if (!o->drained) { /* its last words are on their way, or wait for the front */
                 cay_timer_set(o->broker->loop, &o->quiet, QUIET_MS, on_quiet);
@@ -545,7 +545,7 @@ void docker_no_init_start(struct docker_no_init *o)
         struct docker_request req = { .type = DOCKER_TASK_RUN };
         struct cay_error none = { 0 };
 
-        o->state = DOCKER_ONCE_STARTING;
+        o->state = DOCKER_NO_INIT_STARTING;
         o->drained = o->exited = o->shut = false;
         o->signal = o->next_signal = 0;
         o->looks = 0;
@@ -570,14 +570,14 @@ static int begin_limits(struct docker_no_init *o)
 
 void docker_no_init_started(struct docker_no_init *o, const struct cay_error *why)
 {
-        if (o->state != DOCKER_ONCE_STARTING)
+        if (o->state != DOCKER_NO_INIT_STARTING)
                 return;
         if (why->code != CAY_OK) {
                 docker_no_init_stop(o);
                 docker_no_init_fail(o, why);
                 return;
         }
-        o->state = DOCKER_ONCE_RUNNING;
+        o->state = DOCKER_NO_INIT_RUNNING;
         o->spent = true;
         o->begun_ns = cay_clock_ns();
         await(o);

@@ -331,7 +331,7 @@ static void put_limits(struct cay_json *j, const struct docker_order *order, con
 
         put_memory(j, order, facts);
         if (facts->cpus > 0 && milli > facts->cpus * 1000ull)
-                milli = facts->cpus * 1000ull; /* there are no more: Docker wants to hear it so */
+                milli = facts->cpus * 1000ull; /* Docker refuses more than there are */
         if (is_held(order, HELPER_LIMIT_CPUS))
                 put_u64(j, "NanoCpus", milli * 1000000ull);
         if (is_held(order, HELPER_LIMIT_PIDS))

@@ -177,9 +177,9 @@ static void read_ports(struct docker_box *box, const struct cay_json_value *port
 }
 
 /* It is ours to speak for: its command and its end are once_run.c's business. */
-static bool is_once(const struct docker_box *box)
+static bool has_no_init(const struct docker_box *box)
 {
-        return box->once && box->once->state != DOCKER_ONCE_LOST && !box->doomed;
+        return box->no_init && box->no_init->state != DOCKER_NO_INIT_LOST && !box->doomed;
 }
 
 /* What was to be removed and could not be. Whoever still counts on it hears that first. */
@@ -219,10 +219,10 @@ static void read_container(struct docker_broker *b, const struct cay_json_value 
                 return;
         box->seen = true;
         if (docker_task_is_busy(b, id) || box->stirred)
-                return;                                 /* whoever is at it knows better, or did */
-        if (!is_once(box) || box->container[0] == '\0') /* else a create whose answer was lost made it */
+                return;                                     /* whoever is at it knows better, or did */
+        if (!has_no_init(box) || box->container[0] == '\0') /* else a create whose answer was lost made it */
                 cay_str_copy(box->container, sizeof(box->container), container);
-        if (is_once(box))
+        if (has_no_init(box))
                 return;
         if (box->doomed) {
                 drop_doomed(b, box);
@@ -246,7 +246,7 @@ static void read_container(struct docker_broker *b, const struct cay_json_value 
 /* Its container was removed, and not by us: nothing is there for a start. */
 static bool is_lost(const struct docker_broker *b, const struct docker_box *box)
 {
-        return box->kept && !box->doomed && !box->making && !box->ending && !box->once &&
+        return box->kept && !box->doomed && !box->making && !box->ending && !box->no_init &&
                !docker_task_is_busy(b, box->id);
 }
 
@@ -264,7 +264,7 @@ static void read_absence(struct docker_broker *b, struct docker_box *box)
 {
         bool was_live = box->live;
 
-        if (box->seen || box->stirred || is_once(box) || docker_task_is_busy(b, box->id))
+        if (box->seen || box->stirred || has_no_init(box) || docker_task_is_busy(b, box->id))
                 return;
         if (was_live)
                 docker_broker_gone(b, box);
@@ -312,7 +312,7 @@ static void read_network(struct docker_broker *b, const struct cay_json_value *o
                 box = docker_box_add(b, id);
         if (!box || !cay_str_copy(box->network, sizeof(box->network), network))
                 return;
-        if (is_once(box))
+        if (has_no_init(box))
                 return; /* its next command has use for it, and its end takes it along */
         if (box->container[0] == '\0')
                 docker_task_begin_drop(b, box);
@@ -345,7 +345,7 @@ static void on_event_line(struct docker_broker *b, const char *bytes, size_t len
         if (strcmp(action, "oom") == 0)
                 box->oom_kills++;
         if ((strcmp(action, "die") == 0 || strcmp(action, "destroy") == 0) && box->live && !box->making &&
-            !box->ending && !box->once)
+            !box->ending && !box->no_init)
                 docker_broker_gone(b, box);
         if (strcmp(action, "destroy") == 0 && is_lost(b, box))
                 lose(b, box);

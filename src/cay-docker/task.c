@@ -92,8 +92,8 @@ void docker_task_finish(struct docker_task *t)
         cay_str_copy(t->answer.text, sizeof(t->answer.text), t->why.msg);
         if (t->req.seq != 0 && t->front_serial == b->server.serial)
                 docker_broker_answer(b, &t->answer);
-        if (t->req.type == DOCKER_TASK_RUN && t->box && t->box->once)
-                docker_no_init_started(t->box->once, &t->why);
+        if (t->req.type == DOCKER_TASK_RUN && t->box && t->box->no_init)
+                docker_no_init_started(t->box->no_init, &t->why);
         let_go(t);
         wake(b, id);
         docker_broker_idle(b);
@@ -172,31 +172,32 @@ static int begin_make(struct docker_task *t, enum docker_step *ret)
 static int begin_run(struct docker_task *t, enum docker_step *ret)
 {
         t->box = docker_box_find(t->broker, t->req.box.id);
-        if (!t->box || !t->box->once || t->box->once->state != DOCKER_ONCE_STARTING ||
-            !t->box->once->order.exec) {
+        if (!t->box || !t->box->no_init || t->box->no_init->state != DOCKER_NO_INIT_STARTING ||
+            !t->box->no_init->order.exec) {
                 t->box =
                         NULL; /* the one that was meant has gone: another of its id has nothing to do with this */
                 return -1;
         }
-        t->order = t->box->once->order;
+        t->order = t->box->no_init->order;
         *ret = t->box->container[0] != '\0' ? DOCKER_STEP_AGAIN : docker_task_before_create(t);
         return 0;
 }
 
 /* One without init may have no container yet, or none that runs. */
-static int begin_once(struct docker_task *t)
+static int begin_no_init(struct docker_task *t)
 {
-        struct docker_no_init *o = t->box->once;
+        struct docker_no_init *o = t->box->no_init;
         int r;
 
         if (t->req.type == DOCKER_box_link) {
-                r = o->state == DOCKER_ONCE_LOST ? -ENOENT : docker_no_init_link_take(o, cay_take_fd(t->fd));
+                r = o->state == DOCKER_NO_INIT_LOST ? -ENOENT
+                                                    : docker_no_init_link_take(o, cay_take_fd(t->fd));
                 if (r < 0)
                         cay_fail_sys(&t->why, r == -ENOENT ? CAY_NOT_FOUND : CAY_INTERNAL, r,
                                      "join the box link");
                 return -1;
         }
-        if (o->state != DOCKER_ONCE_RUNNING || t->box->container[0] == '\0')
+        if (o->state != DOCKER_NO_INIT_RUNNING || t->box->container[0] == '\0')
                 return cay_fail(
                         &t->why, CAY_CONFLICT,
                         "this sandbox has no init (init: none): it can be frozen while its command runs");
@@ -212,7 +213,7 @@ static int begin_other(struct docker_task *t, enum docker_step *ret)
         t->box = docker_box_find(t->broker, t->req.box.id);
         if (!t->box)
                 return ends ? -1 : cay_fail(&t->why, CAY_NOT_FOUND, "no box '%.63s'", t->req.box.id);
-        if (t->box->once && !ends && begin_once(t) < 0)
+        if (t->box->no_init && !ends && begin_no_init(t) < 0)
                 return -1;
         switch (t->req.type) {
         case DOCKER_box_link:
@@ -231,8 +232,8 @@ static int begin_other(struct docker_task *t, enum docker_step *ret)
                 /* Docker's figures come once a second, so nobody waits for a last look: init has told each command's. */
                 t->box->ending = true;
                 docker_measure_let_go(t->broker, t->box, "was stopped");
-                if (t->box->once)
-                        docker_no_init_stop(t->box->once);
+                if (t->box->no_init)
+                        docker_no_init_stop(t->box->no_init);
                 t->answer.box.stats.oom_kills = t->box->oom_kills;
                 if (t->box->container[0] == '\0' && t->box->network[0] == '\0') { /* no command came */
                         docker_task_forget_box(t);

@@ -36,7 +36,7 @@ enum docker_step {
         DOCKER_STEP_UNNET
 };
 
-#define DOCKER_TASK_RUN 200u /* type of a request of our own: the command of a box without init (once.h) */
+#define DOCKER_TASK_RUN 200u /* type of a request of our own: the command of a box without init (no_init.h) */
 
 struct docker_task {
         struct docker_task *next;

@@ -88,7 +88,7 @@ static void tell_made(struct docker_task *t)
 }
 
 /* Without an init the container is made when its command is known. */
-static void open_once(struct docker_task *t)
+static void open_no_init(struct docker_task *t)
 {
         int r = docker_no_init_open_take(t->broker, t->box, &t->order, cay_take_fd(t->fd));
 
@@ -143,7 +143,7 @@ void docker_task_on_image(struct docker_task *t)
                 t->image_id[0] = '\0';
         t->order.lacks_lang = !has_lang(cay_json_value_find(cay_json_value_find(root, "Config"), "Env"));
         if (t->order.plan.flags & DOCKER_PLAN_NO_INIT)
-                open_once(t);
+                open_no_init(t);
         else
                 go_on(t);
 }
@@ -195,7 +195,7 @@ void docker_task_on_create(struct docker_task *t)
                 docker_task_give_up(t);
         } else if (t->call.status != 201) {
                 if (t->order.exec)
-                        docker_no_init_explain(t->box->once, &t->call, false, &t->why);
+                        docker_no_init_explain(t->box->no_init, &t->call, false, &t->why);
                 docker_task_fail(t, "create the container");
         } else if (!take_id(t, t->box->container)) {
                 docker_task_give_up(t);
@@ -297,8 +297,8 @@ void docker_task_on_inspect(struct docker_task *t)
 
 void docker_task_on_start(struct docker_task *t)
 {
-        if (t->order.exec && docker_no_init_is_cut(t->box->once, &t->call)) {
-                docker_no_init_cut(t->box->once);
+        if (t->order.exec && docker_no_init_is_cut(t->box->no_init, &t->call)) {
+                docker_no_init_cut(t->box->no_init);
                 docker_task_finish(t);
                 return;
         }
@@ -309,7 +309,7 @@ void docker_task_on_start(struct docker_task *t)
         }
         if (t->call.status != 204 && t->call.status != 304) {
                 if (t->order.exec)
-                        docker_no_init_explain(t->box->once, &t->call, true, &t->why);
+                        docker_no_init_explain(t->box->no_init, &t->call, true, &t->why);
                 docker_task_fail(t, "start the container");
                 return;
         }
@@ -396,7 +396,7 @@ void docker_task_on_stream(struct docker_call *c, struct cay_duplex *duplex, str
         int r;
 
         if (t->step == DOCKER_STEP_JOIN) {
-                docker_no_init_join_take(t->box->once, duplex, rest);
+                docker_no_init_join_take(t->box->no_init, duplex, rest);
                 docker_task_ask(t, DOCKER_STEP_START);
                 return;
         }

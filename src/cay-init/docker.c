@@ -40,7 +40,7 @@ static struct { /* like init itself, one per process */
         struct cay_init *init;
         struct cay_watch watch;
         struct candidate candidates[CANDIDATES_MAX];
-} door;
+} listener;
 
 /* Docker mounts a folder by its path. It may have been replaced after the check: then nothing runs here. */
 static int check_workspace(const struct cay_init_config *config)
@@ -185,13 +185,13 @@ static void on_candidate(struct cay_watch *w, uint32_t events)
 /* The oldest candidate is evicted: code that fills the table from inside cannot keep the front out. */
 static struct candidate *find_room(void)
 {
-        struct candidate *oldest = &door.candidates[0];
+        struct candidate *oldest = &listener.candidates[0];
 
         for (unsigned i = 0; i < CANDIDATES_MAX; i++) {
-                if (!door.candidates[i].init)
-                        return &door.candidates[i];
-                if (door.candidates[i].until_ms < oldest->until_ms)
-                        oldest = &door.candidates[i];
+                if (!listener.candidates[i].init)
+                        return &listener.candidates[i];
+                if (listener.candidates[i].until_ms < oldest->until_ms)
+                        oldest = &listener.candidates[i];
         }
         let_go(oldest, true);
         return oldest;
@@ -210,7 +210,7 @@ static void on_connection(struct cay_watch *w, uint32_t events)
                 close(fd);
                 return;
         }
-        c->init = door.init;
+        c->init = listener.init;
         look(c);
 }
 
@@ -230,8 +230,8 @@ int cay_docker_listen(struct cay_init *init)
 
         if (fd < 0 || bind(fd, (struct sockaddr *)&name, len) < 0 || listen(fd, BACKLOG) < 0)
                 return -errno;
-        door.init = init;
-        r = cay_watch_add(init->loop, &door.watch, fd, EPOLLIN, on_connection);
+        listener.init = init;
+        r = cay_watch_add(init->loop, &listener.watch, fd, EPOLLIN, on_connection);
         if (r == 0)
                 cay_take_fd(fd); /* open for the whole life of init */
         return r;

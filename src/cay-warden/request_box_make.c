@@ -94,13 +94,13 @@ static int make_beside(struct warden *w, struct warden_box *box, struct cay_proc
         int r;
 
         if (w->self) { /* the box makes its own */
-                cay_step_reached(w->steps, CAY_STEP_truth_made);
+                cay_step_reached(w->steps, CAY_STEP_proc_files_made);
                 return 0;
         }
         r = cay_proc_overlay_make(proc_overlay, box->plan.memory_bytes != 0, cpus);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "make the files of /proc");
-        cay_step_reached(w->steps, CAY_STEP_truth_made);
+        cay_step_reached(w->steps, CAY_STEP_proc_files_made);
         return 0;
 }
 

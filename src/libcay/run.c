@@ -2,12 +2,12 @@
 /*
  * The run-once flow (run.h).
  *
- * Theory of operation. Two stories run side by side and meet at the end. The shell: the engine creates the box, and destroys it.
+ * Theory of operation. Two state machines run side by side and meet at the end. The box: the engine creates it, and destroys it.
  * The command: as soon as the engine has handed out the link (often before the box is there) HELLO and OPEN are
- * on their way, output comes, END comes. Whatever ends the command's story (END, a limit enforced here, a lost link, a signal, a
+ * on their way, output comes, END comes. Whatever ends the command (END, a limit enforced here, a lost link, a signal, a
  * failure) calls cay_run_leave, which destroys the box once the engine is done creating it. Destroying gives the last
- * figures, only then is the verdict spoken. on_done follows when the output has been taken, at the end of a loop round.
- * Every wait has a deadline here, whatever the engine or init do; a job that an engine never finishes keeps its shell alive,
+ * figures; the cause is judged only then. on_done follows when the output has been taken, at the end of a loop round.
+ * Every wait has a deadline here, whatever the engine or init do; a job that an engine never finishes keeps its box's half alive,
  * not the run.
  */
 #include "libcay/run.h"

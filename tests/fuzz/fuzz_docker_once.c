@@ -60,7 +60,7 @@ static void open_stream(bool first)
         if (first)
                 must(docker_no_init_open_take(&b, box, &order, ends[1]) == 0);
         else
-                must(docker_no_init_link_take(box->once, ends[1]) == 0);
+                must(docker_no_init_link_take(box->no_init, ends[1]) == 0);
 }
 
 static void turn(void)
@@ -82,13 +82,13 @@ static void start(bool fine)
         const struct cay_error bad = { .code = CAY_UNAVAILABLE, .msg = "no" }, good = { 0 };
         struct cay_buf none = { 0 };
 
-        if (box->once->state != DOCKER_ONCE_STARTING)
+        if (box->no_init->state != DOCKER_NO_INIT_STARTING)
                 return;
         docker.duplex.ops = &ops;
         docker.open = true;
         docker.owed = 0;
-        docker_no_init_join_take(box->once, &docker.duplex, &none);
-        docker_no_init_started(box->once, fine ? &good : &bad);
+        docker_no_init_join_take(box->no_init, &docker.duplex, &none);
+        docker_no_init_started(box->no_init, fine ? &good : &bad);
 }
 
 static void speak(unsigned who, const uint8_t *bytes, size_t len)
@@ -137,19 +137,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         front = -1;
         docker.open = false;
         open_stream(true);
-        o = box->once;
+        o = box->no_init;
         while (size >= 2) {
                 size_t len = bytes[1] < size - 2 ? bytes[1] : size - 2;
 
                 speak(bytes[0] % WHO_COUNT, bytes + 2, len);
                 bytes += 2 + len;
                 size -= 2 + len;
-                must(o->held.len <= DOCKER_ONCE_HELD_MAX && o->waiting.len <= CAY_BOX_WINDOW_MAX);
-                must(b.once_bytes == o->reserved && b.once_bytes <= DOCKER_ONCE_ALL_MAX);
+                must(o->held.len <= DOCKER_NO_INIT_HELD_MAX && o->waiting.len <= CAY_BOX_WINDOW_MAX);
+                must(b.no_init_bytes == o->reserved && b.no_init_bytes <= DOCKER_NO_INIT_ALL_MAX);
         }
         docker_tasks_abort(&b);
         docker_box_remove(&b, box);
-        must(!docker.open && b.once_bytes == 0);
+        must(!docker.open && b.no_init_bytes == 0);
         cay_loop_round(b.loop, 0);
         cay_loop_free(b.loop);
         close(front);

@@ -30,7 +30,7 @@ void cay_run_keep_init(struct cay_run_keep *k)
 
 /* --- The keeper --- */
 
-static bool hear(int fd, struct verdict *ret)
+static bool read_verdict(int fd, struct verdict *ret)
 {
         size_t have = 0;
 
@@ -46,7 +46,7 @@ static bool hear(int fd, struct verdict *ret)
         return ret->size == sizeof(*ret);
 }
 
-static int obey(struct cay_run_keep *k, const struct verdict *v, struct cay_error *err)
+static int carry_out(struct cay_run_keep *k, const struct verdict *v, struct cay_error *err)
 {
         if (!v->keep)
                 return cay_run_store_remove(&k->store, &k->run, err);
@@ -79,9 +79,9 @@ _Noreturn static void keeper(struct cay_run_keep *k, int fd)
         struct verdict v;
 
         leave_terminal();
-        if (!hear(fd, &v))
+        if (!read_verdict(fd, &v))
                 v = (struct verdict){ .keep = false };
-        if (obey(k, &v, &err) == 0)
+        if (carry_out(k, &v, &err) == 0)
                 _exit(0);
         if (v.keep)
                 cay_run_store_remove(&k->store, &k->run, &(struct cay_error){ 0 });

@@ -103,7 +103,7 @@ static void part(struct ws_call *w, unsigned status, const char *json, size_t le
         finish(w, status);
 }
 
-/* Doors */
+/* The responder */
 
 static void respond_answer(struct cay_op_call *c, enum cay_op_status status, struct cay_op_result *r)
 {

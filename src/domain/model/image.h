@@ -46,7 +46,7 @@ struct cay_images { /* the caller's; rows has room for max */
         unsigned count, max;
 };
 
-enum cay_build_flow { CAY_BUILD_HEAR, CAY_BUILD_PAUSE, CAY_BUILD_LEAVE };
+enum cay_build_flow { CAY_BUILD_FOLLOW, CAY_BUILD_PAUSE, CAY_BUILD_LEAVE };
 
 struct cay_build { /* the caller's until the job is finished */
         const char *template_name;

@@ -156,12 +156,12 @@ struct cay_engine_ops {
         void (*list)(struct cay_engine *e, void (*each)(void *ctx, const char *id), void *ctx);
         /*
          * Images of templates, for engines that build them; else all four are NULL. build: once at a time per
-         * template (CAY_CONFLICT); one whose files have not changed is up_to_date. ears: the subscriber of
+         * template (CAY_CONFLICT); one whose files have not changed is up_to_date. flow: the subscriber of
          * its lines may pause, or unsubscribe. images: those of all templates with a Dockerfile, compared
          * with their files now. image_remove: CAY_NOT_FOUND when there is none.
          */
         void (*build)(struct cay_engine *e, struct cay_build *b, struct cay_job *job);
-        void (*build_flow)(struct cay_engine *e, struct cay_build *b, enum cay_build_flow ears);
+        void (*build_flow)(struct cay_engine *e, struct cay_build *b, enum cay_build_flow flow);
         void (*images)(struct cay_engine *e, struct cay_images *ret, struct cay_job *job);
         void (*image_remove)(struct cay_engine *e, const char *template_name, struct cay_image *ret,
                              struct cay_job *job);

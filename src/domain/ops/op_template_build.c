@@ -91,7 +91,7 @@ static void on_drain(struct cay_op_call *c)
 {
         struct building *s = c->state;
 
-        s->engine->ops->build_flow(s->engine, &s->build, CAY_BUILD_HEAR);
+        s->engine->ops->build_flow(s->engine, &s->build, CAY_BUILD_FOLLOW);
 }
 
 static void on_gone(struct cay_op_call *c)

@@ -29,7 +29,7 @@ struct pending_head {
         uint32_t stream, len;
 };
 
-static uint64_t wall(const struct cay_exec *x)
+static uint64_t low_mark(const struct cay_exec *x)
 {
         bool is_short = x->spool.run_end - x->spool.run_first > CAY_SPOOL_RUNS_KEEP;
         uint64_t behind = is_short ? 0 : x->spool.keep / BEHIND_PART;
@@ -48,7 +48,7 @@ void cay_exec_release(struct cay_exec *x)
 {
         if (x->spool.fd < 0)
                 return;
-        x->held = x->pending.len > 0 || !cay_spool_has_room(&x->spool, wall(x));
+        x->held = x->pending.len > 0 || !cay_spool_has_room(&x->spool, low_mark(x));
         for (unsigned i = 0; i < CAY_SPOOL_STREAMS && !x->held; i++) {
                 size_t owed = (size_t)x->owed[i];
 
@@ -77,7 +77,7 @@ void cay_exec_on_data(struct cay_box_channel *ch, enum cay_stream stream, const 
         cay_service_step_reached(CAY_SERVICE_STEP_exec_output);
         cay_exec_digest_add(x, i, bytes, len);
         if (x->pending.len == 0)
-                r = cay_spool_put(&x->spool, i, bytes, len, wall(x));
+                r = cay_spool_put(&x->spool, i, bytes, len, low_mark(x));
         if (r < 0) {
                 if (r != -EAGAIN)
                         cay_log_warn("output not written, holding the command", "exec=%s errno=%d", x->id,
@@ -113,7 +113,7 @@ void cay_exec_flush_pending(struct cay_exec *x)
                 return;
         while (r == 0 && next_pending(x, &head)) {
                 r = cay_spool_put(&x->spool, head.stream, cay_buf_data(&x->pending) + sizeof(head), head.len,
-                                  wall(x));
+                                  low_mark(x));
                 if (r == 0)
                         cay_buf_drop(&x->pending, sizeof(head) + head.len);
         }
@@ -390,7 +390,7 @@ static void await(struct cay_exec *x, const struct cay_exec_watcher *left)
         uint64_t behind = x->spool.keep / BEHIND_PART;
 
         if (!left->holds || !x->background || !cay_exec_is_alive(x) || x->force_at_ms != 0 ||
-            x->spool.fd < 0 || wall(x) != UINT64_MAX)
+            x->spool.fd < 0 || low_mark(x) != UINT64_MAX)
                 return;
         x->awaited = true;
         x->awaited_from = left->at > behind ? left->at - behind : 0;

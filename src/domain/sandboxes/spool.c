@@ -265,27 +265,27 @@ int cay_spool_open(struct cay_spool *sp, int dir, const char *name)
         return 0;
 }
 
-bool cay_spool_has_room(const struct cay_spool *sp, uint64_t wall)
+bool cay_spool_has_room(const struct cay_spool *sp, uint64_t low)
 {
-        if (wall >= sp->end)
+        if (low >= sp->end)
                 return true;
         /*
          * Runs below the low-water mark may be dropped. Counting all of them is safe; only streams that
          * alternate in tiny pieces notice.
          */
-        return sp->end - wall <= sp->keep && sp->run_end - sp->run_first <= CAY_SPOOL_RUNS_KEEP;
+        return sp->end - low <= sp->keep && sp->run_end - sp->run_first <= CAY_SPOOL_RUNS_KEEP;
 }
 
 /* Drops the oldest bytes and runs, up to the low-water mark: in `next` only, not yet in the header. */
-static void let_go(const struct cay_spool *sp, struct cay_spool *next, uint64_t wall)
+static void let_go(const struct cay_spool *sp, struct cay_spool *next, uint64_t low)
 {
         uint64_t least = next->end > next->keep ? next->end - next->keep : 0;
 
-        if (least > wall)
-                least = wall;
+        if (least > low)
+                least = low;
         if (least > next->oldest)
                 next->oldest = least;
-        while (next->second <= wall && next->second < next->end &&
+        while (next->second <= low && next->second < next->end &&
                (next->second <= next->oldest || next->run_end - next->run_first > CAY_SPOOL_RUNS_KEEP)) {
                 if (next->oldest < next->second)
                         next->oldest = next->second;
@@ -372,11 +372,11 @@ static bool is_full(const struct cay_spool *sp, unsigned stream, size_t len)
  * Completely full: what was released since the last put is dropped in a step of its own, before it is
  * overwritten.
  */
-static void make_room(struct cay_spool *sp, uint64_t wall)
+static void make_room(struct cay_spool *sp, uint64_t low)
 {
         struct cay_spool next = *sp;
 
-        let_go(sp, &next, wall);
+        let_go(sp, &next, low);
         commit(sp, &next);
 }
 
@@ -393,7 +393,7 @@ static int write_run(const struct cay_spool *sp, struct cay_spool *next, unsigne
         return write_at(sp->fd, &run, sizeof(run), run_offset(sp, sp->run_end));
 }
 
-int cay_spool_put(struct cay_spool *sp, unsigned stream, const void *bytes, size_t len, uint64_t wall)
+int cay_spool_put(struct cay_spool *sp, unsigned stream, const void *bytes, size_t len, uint64_t low)
 {
         struct cay_spool next;
         int r = 0;
@@ -402,7 +402,7 @@ int cay_spool_put(struct cay_spool *sp, unsigned stream, const void *bytes, size
         if (len == 0)
                 return 0;
         if (is_full(sp, stream, len))
-                make_room(sp, wall);
+                make_room(sp, low);
         if (is_full(sp, stream, len) || sp->end > CAY_SPOOL_CURSOR_MAX - len)
                 return -ENOBUFS;
         next = *sp;
@@ -416,7 +416,7 @@ int cay_spool_put(struct cay_spool *sp, unsigned stream, const void *bytes, size
                 return r;
         next.end += len;
         next.got[stream] += len;
-        let_go(sp, &next, wall);
+        let_go(sp, &next, low);
         commit(sp, &next);
         return 0;
 }

@@ -77,16 +77,16 @@ int cay_spool_open(struct cay_spool *sp, int dir, const char *name);
 void cay_spool_close(struct cay_spool *sp); /* may be called on a closed one */
 
 /*
- * Appends bytes of a stream (0 out, 1 err). wall: the low-water mark, the lowest cursor that must stay
+ * Appends bytes of a stream (0 out, 1 err). low: the low-water mark, the lowest cursor that must stay
  * (UINT64_MAX: none). 0: written and valid. -ENOSPC, -EIO…: nothing was put. -ENOBUFS: the writer did not
  * hold back, and the mark has not moved.
  */
-int cay_spool_put(struct cay_spool *sp, unsigned stream, const void *bytes, size_t len, uint64_t wall);
+int cay_spool_put(struct cay_spool *sp, unsigned stream, const void *bytes, size_t len, uint64_t low);
 /*
  * Whether the writer may continue: with one window of each stream still to come, nothing above the mark is
  * lost.
  */
-bool cay_spool_has_room(const struct cay_spool *sp, uint64_t wall);
+bool cay_spool_has_room(const struct cay_spool *sp, uint64_t low);
 
 /*
  * Reads up to size bytes of one stream from place->at, and moves it. Returns how many, 0 at the end, -ERANGE

@@ -338,9 +338,9 @@ static void docker_build(struct cay_engine *engine, struct cay_build *b, struct 
         docker_image_build(&engine_linked_of(engine)->link, engine_linked_of(engine)->loop, b, job);
 }
 
-static void docker_build_flow(struct cay_engine *engine, struct cay_build *b, enum cay_build_flow ears)
+static void docker_build_flow(struct cay_engine *engine, struct cay_build *b, enum cay_build_flow flow)
 {
-        docker_image_flow(b, ears);
+        docker_image_flow(b, flow);
 }
 
 static void docker_images(struct cay_engine *engine, struct cay_images *ret, struct cay_job *job)

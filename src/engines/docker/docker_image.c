@@ -175,16 +175,16 @@ void docker_image_build(struct engine_link *l, struct cay_loop *loop, struct cay
                 finish(k, &err);
 }
 
-void docker_image_flow(struct cay_build *b, enum cay_build_flow ears)
+void docker_image_flow(struct cay_build *b, enum cay_build_flow flow)
 {
         struct ask *k = b->engine;
 
         if (!k || k->fd < 0)
                 return;
-        if (ears == CAY_BUILD_LEAVE)
+        if (flow == CAY_BUILD_LEAVE)
                 close_lines(k);
         else
-                cay_watch_set(&k->lines, ears == CAY_BUILD_HEAR ? EPOLLIN : 0);
+                cay_watch_set(&k->lines, flow == CAY_BUILD_FOLLOW ? EPOLLIN : 0);
 }
 
 void docker_image_list(struct engine_link *l, struct cay_loop *loop, struct cay_images *ret,

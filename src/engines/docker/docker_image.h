@@ -8,7 +8,7 @@
 
 void docker_image_build(struct engine_link *l, struct cay_loop *loop, struct cay_build *b,
                         struct cay_job *job);
-void docker_image_flow(struct cay_build *b, enum cay_build_flow ears);
+void docker_image_flow(struct cay_build *b, enum cay_build_flow flow);
 void docker_image_list(struct engine_link *l, struct cay_loop *loop, struct cay_images *ret,
                        struct cay_job *job);
 void docker_image_remove(struct engine_link *l, struct cay_loop *loop, const char *template_name,

@@ -26,7 +26,7 @@ void cay_job_queue_init(struct cay_job_queue *q);
 void cay_job_init(struct cay_job *job, void (*on_done)(struct cay_job *job));
 /*
  * err NULL = success. Finishing again before on_done ran is a programming mistake (assert). on_done may be NULL, may
- * free the job and may start it again (the next step of a longer story), with or without cay_job_init.
+ * free the job and may start it again (the next step of a longer operation), with or without cay_job_init.
  */
 void cay_job_finish(struct cay_job_queue *q, struct cay_job *job, const struct cay_error *err);
 bool cay_job_queue_drain(struct cay_job_queue *q); /* runs what is queued now; true if anything ran */

@@ -241,7 +241,7 @@ void box_start_with(struct box *b, enum box_way way, uint32_t test_off)
                 make_cgroup(b);
         if (way == BOX_ISOLATED) {
                 for (int i = 0; i < 3; i++)
-                        b->files[i] = memfd_create("truth", MFD_CLOEXEC);
+                        b->files[i] = memfd_create("proc", MFD_CLOEXEC);
         }
         b->config = (struct cay_init_config){
                 .magic = CAY_INIT_MAGIC,

@@ -54,7 +54,7 @@ static const struct {
         { "plan_sent",       DIES, FAILS, NEVER },
         { "confined",        DIES, FAILS, NEVER },
         { "recorded",        DIES, FAILS, NEVER },
-        { "truth_made",      DIES, FAILS, ENDS  },
+        { "proc_files_made", DIES, FAILS, ENDS  },
         { "cloned",          DIES, FAILS, FAILS },
         { "mapped",          DIES, FAILS, FAILS },
         { "mounts_ready",    DIES, FAILS, FAILS },

@@ -235,7 +235,7 @@ static unsigned long long number_after(const char *text, const char *label)
         return strtoull(at + strlen(label), NULL, 10);
 }
 
-static void truth_about_processors(void **state)
+static void figures_of_processors(void **state)
 {
         struct run r;
         char expect[32];
@@ -275,7 +275,7 @@ static void init_has_all_processors(void **state)
         assert_string_equal(r.out, expect);
 }
 
-static void truth_about_memory(void **state)
+static void figures_of_memory(void **state)
 {
         struct run r;
 
@@ -295,7 +295,7 @@ static void truth_about_memory(void **state)
         assert_true(number_after(r.out, "MemFree:") < 175 << 10);
 }
 
-static void truth_about_time(void **state)
+static void figures_of_time(void **state)
 {
         struct run r;
         char *end;
@@ -449,10 +449,10 @@ int main(void)
                 TEST(output),
                 TEST(syscalls),
                 TEST(signalled),
-                TEST(truth_about_processors),
+                TEST(figures_of_processors),
                 TEST(init_has_all_processors),
-                TEST(truth_about_memory),
-                TEST(truth_about_time),
+                TEST(figures_of_memory),
+                TEST(figures_of_time),
                 TEST(host_template),
                 TEST(rootfs_template),
                 TEST(an_empty_rootfs),
