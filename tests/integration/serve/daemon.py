@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -24,6 +25,53 @@ def wait_for(what, check):
             return found
         time.sleep(0.05)
     raise AssertionError(f"waited in vain for {what}")
+
+
+def run_tests(tests, *what, own_box=False):
+    """Runs the tests that the command line names, or all, with `what` as arguments. tests: a list, or the globals of a file: its test_… in their order.
+own_box: each gets a sandbox of its own too, of the daemon that is the first argument."""
+    if isinstance(tests, dict):
+        tests = [t for name, t in tests.items() if name.startswith("test_") and callable(t)]
+    names = sys.argv[1:]
+    chosen = [t for t in tests if not names or t.__name__ in names or t.__name__.removeprefix("test_") in names]
+    assert chosen, f"no test of {names}"
+    began = time.monotonic()
+    for t in chosen:
+        print(f"{t.__name__} …", flush=True)
+        at = time.monotonic()
+        if own_box:
+            box = what[0].make(memory_limit="512m", timeout="10m")
+            t(*what, box)
+            what[0].must(200, "DELETE", f"/api/sandboxes/{box}")
+        else:
+            t(*what)
+        print(f"  {time.monotonic() - at:.1f} s", flush=True)
+    print(f"{len(chosen)} passed in {time.monotonic() - began:.1f} s")
+
+
+def skip_without(*programs):
+    for program in programs:
+        if not shutil.which(program):
+            print(f"skipped: {program} is not installed (scripts/bootstrap check)")
+            sys.exit(77)
+
+
+@contextlib.contextmanager
+def small_disk(size):
+    """A file system of that size, mounted, with a folder d for a daemon."""
+    with tempfile.TemporaryDirectory(prefix="cay-disk-") as folder:
+        image, disk = os.path.join(folder, "image"), os.path.join(folder, "disk")
+        with open(image, "wb") as f:
+            f.truncate(size)
+        os.mkdir(disk)
+        subprocess.run(["mke2fs", "-q", "-F", "-t", "ext4", image], check=True)
+        subprocess.run(["mount", "-o", "loop", image, disk], check=True)
+        try:
+            os.chmod(disk, 0o755)
+            os.mkdir(os.path.join(disk, "d"))
+            yield disk
+        finally:
+            wait_for("the disk", lambda: subprocess.run(["umount", disk], stderr=subprocess.DEVNULL, check=False).returncode == 0)
 
 
 def ready_again(d):

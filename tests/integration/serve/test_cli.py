@@ -22,10 +22,9 @@ import tarfile
 import tempfile
 import termios
 import threading
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import CAY, PATIENCE_S, Daemon, is_alive, wait_for  # noqa: E402
+from daemon import CAY, PATIENCE_S, Daemon, is_alive, run_tests, wait_for  # noqa: E402
 
 SOURCE = os.environ.get("CAY_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
 LEAVE = b"\x1d\x1d"  # Ctrl-] twice
@@ -1174,13 +1173,8 @@ def test_manual_is_current(_):
 
 
 def main():
-    wanted = sys.argv[1:]
-    tests = [(name, f) for name, f in sorted(globals().items()) if name.startswith("test_") and (not wanted or name in wanted)]
     with Daemon() as d:
-        for name, f in tests:
-            before = time.monotonic()
-            f(d)
-            print(f"ok {name} {time.monotonic() - before:.1f} s", flush=True)
+        run_tests(dict(sorted(globals().items())), d)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import Daemon, wait_for  # noqa: E402
+from daemon import Daemon, run_tests, wait_for  # noqa: E402
 from registry_file import Registry  # noqa: E402
 from ws_client import WebSocket  # noqa: E402
 
@@ -214,13 +214,9 @@ def registry_tests():
 
 
 def main():
-    wanted = sys.argv[1:]
     with Daemon() as d:
-        for name, test in list(globals().items()):
-            if name.startswith("test_") and (not wanted or name in wanted):
-                test(d)
-                print("ok", name)
-    if not wanted:
+        run_tests(globals(), d)
+    if not sys.argv[1:]:
         registry_tests()
         print("ok registry")
 

@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from curl_lines import run_lines  # noqa: E402
-from daemon import Daemon, wait_for  # noqa: E402
+from daemon import Daemon, run_tests, wait_for  # noqa: E402
 from registry_file import Registry  # noqa: E402
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
@@ -182,12 +182,8 @@ def test_document(d):
 
 
 def main():
-    wanted = sys.argv[1:]
     with Registry(REGISTRY) as r, Daemon("--registry", r.path) as d:
-        for name, test in list(globals().items()):
-            if name.startswith("test_") and (not wanted or name in wanted):
-                test(d)
-                print("ok", name)
+        run_tests(globals(), d)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import CAY, Daemon, wait_for  # noqa: E402
+from daemon import CAY, Daemon, run_tests, wait_for  # noqa: E402
 
 
 def path(box, context=None, verb=None):
@@ -263,14 +263,8 @@ def test_front_death(d, box):
 
 
 def main():
-    wanted = sys.argv[1:]
     with Daemon() as d:
-        for name, test in list(globals().items()):
-            if name.startswith("test_") and (not wanted or name in wanted):
-                box = d.make(memory_limit="512m", timeout="10m")
-                test(d, box)
-                d.must(200, "DELETE", f"/api/sandboxes/{box}")
-                print("ok", name)
+        run_tests(globals(), d, own_box=True)
 
 
 if __name__ == "__main__":

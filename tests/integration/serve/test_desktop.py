@@ -4,7 +4,6 @@
 import base64
 import json
 import os
-import shutil
 import signal
 import struct
 import subprocess
@@ -13,7 +12,7 @@ import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import mcp_session  # noqa: E402
-from daemon import CAY, Daemon, wait_for  # noqa: E402
+from daemon import CAY, Daemon, run_tests, skip_without, wait_for  # noqa: E402
 
 # Asks the X server itself, in its own protocol: where the pointer is, which buttons and modifiers are down.
 QUERY_POINTER = r"""
@@ -279,18 +278,9 @@ def test_ends(d, box):
 
 
 def main():
-    for program in ("Xtigervnc", "openbox", "xterm"):
-        if not shutil.which(program):
-            print(f"skipped: {program} is not installed (scripts/bootstrap check)")
-            sys.exit(77)
-    wanted = sys.argv[1:]
+    skip_without("Xtigervnc", "openbox", "xterm")
     with Daemon() as d:
-        for name, test in list(globals().items()):
-            if name.startswith("test_") and (not wanted or name in wanted):
-                box = d.make(memory_limit="512m", timeout="10m")
-                test(d, box)
-                d.must(200, "DELETE", f"/api/sandboxes/{box}")
-                print("ok", name, flush=True)
+        run_tests(globals(), d, own_box=True)
 
 
 if __name__ == "__main__":

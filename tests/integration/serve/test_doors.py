@@ -13,10 +13,9 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import CAY, PATIENCE_S, Daemon, children, wait_for  # noqa: E402
+from daemon import CAY, PATIENCE_S, Daemon, children, run_tests, wait_for  # noqa: E402
 from ws_client import Refused, WebSocket  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
@@ -514,15 +513,10 @@ SHARED = [test_login, test_cookie, test_who, test_page, test_printed_lines]
 ALONE = [test_tls, test_refused_starts, test_off_loopback_names, test_secrets_are_for_terminals, test_ctrl_c, test_make_run, test_variables]
 
 
-def main(names):
-    chosen = [t for t in SHARED + ALONE if not names or t.__name__.removeprefix("test_") in names]
-    began = time.monotonic()
+def main():
     with Daemon("--rate-limit", "0", "--allow-origins", "https://good.example", "--log-level", "debug") as d:
-        for t in chosen:
-            print(f"{t.__name__} …", flush=True)
-            t(d)
-    print(f"{len(chosen)} passed in {time.monotonic() - began:.1f} s")
+        run_tests(SHARED + ALONE, d)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -23,7 +23,7 @@ import time
 import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import BUILD, PATIENCE_S, Daemon, children, wait_for  # noqa: E402
+from daemon import BUILD, PATIENCE_S, Daemon, children, run_tests, wait_for  # noqa: E402
 
 SILENCE_S = 5  # nobody who runs is that long without a moment of the machine's time
 CANARY = b"a secret of the host " + os.urandom(16).hex().encode()
@@ -942,17 +942,10 @@ ALL = [test_cut_uploads, test_ranges, test_silent_box, test_watch, test_watch_ss
        test_names_that_are_no_text, test_tags, test_processes, test_cleaning_follows_nothing, test_many_at_once]
 
 
-def main(names):
-    chosen = [t for t in ALL if not names or t.__name__.removeprefix("test_") in names]
-    began = time.monotonic()
+def main():
     with Daemon("--rate-limit", "0") as d:
-        for t in chosen:
-            print(f"{t.__name__} …", flush=True)
-            at_s = time.monotonic()
-            t(d)
-            print(f"  {time.monotonic() - at_s:.1f} s", flush=True)
-    print(f"{len(chosen)} passed in {time.monotonic() - began:.1f} s")
+        run_tests(ALL, d)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

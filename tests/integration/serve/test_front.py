@@ -10,10 +10,9 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import BUILD, CAY, PATIENCE_S, Daemon, wait_for  # noqa: E402
+from daemon import BUILD, CAY, PATIENCE_S, Daemon, run_tests, wait_for  # noqa: E402
 
 SOURCE = os.environ.get("CAY_SOURCE_DIR", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../.."))
 USER = 4243
@@ -341,16 +340,9 @@ def test_many_adopted():
         assert d.must(200, "POST", "/api/sandboxes/cleanup", {"template": "host"})["destroyed"] == 200
 
 
-def main(names):
-    began = time.monotonic()
-    tests = [f for name, f in globals().items() if name.startswith("test_")]  # in the order of the file
-    chosen = [t for t in tests if not names or t.__name__.removeprefix("test_") in names]
-    assert chosen, f"no test of {names}"
-    for t in chosen:
-        print(t.__name__, "…", flush=True)
-        t()
-    print(f"{len(chosen)} passed in {time.monotonic() - began:.1f} s")
+def main():
+    run_tests(globals())
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

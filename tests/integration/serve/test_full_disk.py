@@ -7,12 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import Daemon, wait_for  # noqa: E402
+from daemon import Daemon, run_tests, small_disk, wait_for  # noqa: E402
 
 MIB = 1 << 20
 DISK, MARGIN = 320 * MIB, 48 * MIB
@@ -339,28 +337,11 @@ TESTS = [test_sandboxes_fill_the_disk, test_volumes_fill_the_disk, test_full_in_
          test_stop_says_kept_only_if_it_is, test_a_broken_file_system_is_told]
 
 
-def main(names):
-    chosen = [t for t in TESTS if t.__name__.removeprefix("test_") in names] if names else TESTS
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="cay-disk-") as folder:
-        image, disk = os.path.join(folder, "image"), os.path.join(folder, "disk")
-        with open(image, "wb") as f:
-            f.truncate(DISK)
-        os.mkdir(disk)
-        subprocess.run(["mke2fs", "-q", "-F", "-t", "ext4", image], check=True)
-        subprocess.run(["mount", "-o", "loop", image, disk], check=True)
-        try:
-            os.chmod(disk, 0o755)
-            os.mkdir(os.path.join(disk, "d"))
-            with Daemon("--rate-limit", "0", "--log-level", "debug", "--disk-reserve", f"{MARGIN // MIB}m",
-                        folder=os.path.join(disk, "d")) as d:
-                for t in chosen:
-                    print(f"{t.__name__} …", flush=True)
-                    t(d, disk)
-        finally:
-            wait_for("the disk", lambda: subprocess.run(["umount", disk], stderr=subprocess.DEVNULL, check=False).returncode == 0)
-    print(f"{len(chosen)} passed in {time.monotonic() - began:.1f} s")
+def main():
+    with small_disk(DISK) as disk, Daemon("--rate-limit", "0", "--log-level", "debug", "--disk-reserve", f"{MARGIN // MIB}m",
+                                          folder=os.path.join(disk, "d")) as d:
+        run_tests(TESTS, d, disk)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

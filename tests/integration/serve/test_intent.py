@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import CAY, PATIENCE_S, Daemon  # noqa: E402
+from daemon import CAY, PATIENCE_S, Daemon, run_tests  # noqa: E402
 
 SHELL = "```bash\necho $((6 * 7))\n```"
 
@@ -76,12 +76,8 @@ def test_cli(d):
 
 
 def main():
-    wanted = sys.argv[1:]
     with Daemon() as d:
-        for name, test in list(globals().items()):
-            if name.startswith("test_") and (not wanted or name in wanted):
-                test(d)
-                print("ok", name)
+        run_tests(globals(), d)
 
 
 if __name__ == "__main__":

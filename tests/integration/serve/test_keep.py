@@ -11,7 +11,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import Daemon, children, is_alive, state_of, wait_for  # noqa: E402
+from daemon import Daemon, children, is_alive, run_tests, state_of, wait_for  # noqa: E402
 
 WRITE = ("echo work > /workspace/f; echo home > ~/h; mkdir -p /tmp/d && echo tmp > /tmp/d/t; ln -s /etc/passwd /workspace/l; "
          "echo shm > /dev/shm/s")
@@ -493,16 +493,11 @@ TESTS = [test_a_lost_database_loses_no_files, test_an_older_database_loses_no_fi
          test_files_without_a_sandbox, test_interrupted_writing_is_mended, test_pause_stops_the_clock]
 
 
-def main(names):
-    chosen = [t for t in MEANWHILE + TESTS if t.__name__.removeprefix("test_") in names] if names else TESTS
-    began = time.monotonic()
+def main():
     with Daemon("--rate-limit", "0", "--log-level", "debug") as d:
-        for t in chosen:
-            print(f"{t.__name__} …", flush=True)
-            t(d)
+        run_tests(MEANWHILE + TESTS if sys.argv[1:] else TESTS, d)
         assert layers(d) == [], layers(d)
-    print(f"{len(chosen)} passed in {time.monotonic() - began:.1f} s")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -8,12 +8,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import Daemon, ready_again, wait_for  # noqa: E402
+from daemon import Daemon, ready_again, run_tests, small_disk, wait_for  # noqa: E402
 
 MIB = 1 << 20
 DISK, MARGIN, POOL = 640 * MIB, 48 * MIB, 2048 * MIB  # the pool promises more than the disk has
@@ -236,8 +234,7 @@ def test_damaged(d, disk):
 TESTS = [test_moves_in, test_forks_share, test_survives, test_room_to_overwrite, test_full_disk, test_damaged]
 
 
-def main(names):
-    chosen = [t for t in TESTS if t.__name__.removeprefix("test_") in names] if names else TESTS
+def main():
     if not shutil.which("mkfs.xfs", path="/sbin:/usr/sbin"):
         print("mkfs.xfs is missing (xfsprogs)")
         sys.exit(77)
@@ -245,26 +242,10 @@ def main(names):
         if "\txfs\n" not in f.read() and subprocess.run(["modprobe", "xfs"], check=False).returncode != 0:
             print("this kernel has no XFS")
             sys.exit(77)
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="cay-disk-") as folder:
-        image, disk = os.path.join(folder, "image"), os.path.join(folder, "disk")
-        with open(image, "wb") as f:
-            f.truncate(DISK)
-        os.mkdir(disk)
-        subprocess.run(["mke2fs", "-q", "-F", "-t", "ext4", image], check=True)
-        subprocess.run(["mount", "-o", "loop", image, disk], check=True)
-        try:
-            os.chmod(disk, 0o755)
-            os.mkdir(os.path.join(disk, "d"))
-            with Daemon("--rate-limit", "0", "--max-sandboxes", "40", "--disk-reserve", f"{MARGIN // MIB}m",
-                        "--layer-pool", f"{POOL // MIB}m", folder=os.path.join(disk, "d")) as d:
-                for t in chosen:
-                    print(f"{t.__name__} …", flush=True)
-                    t(d, disk)
-        finally:
-            wait_for("the disk", lambda: subprocess.run(["umount", disk], stderr=subprocess.DEVNULL, check=False).returncode == 0)
-    print(f"{len(chosen)} passed in {time.monotonic() - began:.1f} s")
+    with small_disk(DISK) as disk, Daemon("--rate-limit", "0", "--max-sandboxes", "40", "--disk-reserve", f"{MARGIN // MIB}m",
+                                          "--layer-pool", f"{POOL // MIB}m", folder=os.path.join(disk, "d")) as d:
+        run_tests(TESTS, d, disk)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -6,7 +6,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import Daemon  # noqa: E402
+from daemon import Daemon, run_tests  # noqa: E402
 
 LINE = re.compile(r'([a-z_]+)(?:\{([a-z]+)="([^"]*)"\})? (\d+(?:\.\d+)?)')
 
@@ -123,12 +123,8 @@ def test_reasons(d):
 
 
 def main():
-    wanted = sys.argv[1:]
     with Daemon("--max-sandboxes", "1", "--metrics-owner", "scraper") as d:
-        for name, test in list(globals().items()):
-            if name.startswith("test_") and (not wanted or name in wanted):
-                test(d)
-                print("ok", name)
+        run_tests(globals(), d)
 
 
 if __name__ == "__main__":

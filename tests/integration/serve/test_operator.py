@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import CAY, PATIENCE_S, Daemon  # noqa: E402
+from daemon import CAY, PATIENCE_S, Daemon, run_tests  # noqa: E402
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 SECRET = "a secret that the operator chose"
@@ -250,11 +250,7 @@ def test_deployment_files():
 
 def main():
     os.umask(0o022)
-    wanted = sys.argv[1:]
-    for name, run in list(globals().items()):
-        if name.startswith("test_") and (not wanted or name in wanted):
-            run()
-            print("ok", name)
+    run_tests(globals())
 
 
 if __name__ == "__main__":

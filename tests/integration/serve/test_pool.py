@@ -6,7 +6,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import Daemon, ready_again, wait_for  # noqa: E402
+from daemon import Daemon, ready_again, run_tests, wait_for  # noqa: E402
 from registry_file import Registry  # noqa: E402
 
 REGISTRY = """containers:
@@ -164,14 +164,10 @@ def off(path):
 
 
 def main():
-    wanted = sys.argv[1:]
     with Registry(REGISTRY) as r:
         with Daemon("--registry", r.path) as d:
-            for name, test in list(globals().items()):
-                if name.startswith("test_") and (not wanted or name in wanted):
-                    test(d)
-                    print("ok", name)
-        if not wanted:
+            run_tests(globals(), d)
+        if not sys.argv[1:]:
             off(r.path)
 
 

@@ -18,7 +18,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import PATIENCE_S, Daemon, children, wait_for  # noqa: E402
+from daemon import PATIENCE_S, Daemon, children, run_tests, wait_for  # noqa: E402
 from ws_client import BINARY, CONTINUATION, PING, TEXT, Closed, Refused, WebSocket  # noqa: E402
 
 SECRET = "the-secret-of-this-test-0123456789"
@@ -1070,16 +1070,11 @@ SHARED = [test_auth_missing, test_auth_forged, test_auth_timing, test_auth_expir
 ALONE = [test_slowloris, test_idle_connections, test_sse_exhaustion, test_log_injection]
 
 
-def main(names):
-    chosen = [t for t in SHARED + ALONE if not names or t.__name__.removeprefix("test_") in names]
-    began = time.monotonic()
+def main():
     with Daemon("--rate-limit", "0", "--allow-origins", GOOD_ORIGIN, "--log-level", "debug",
                 env={"SANDBOX_TOKEN_SECRET": SECRET}) as d:
-        for t in chosen:
-            print(f"{t.__name__} …", flush=True)
-            t(d)
-    print(f"{len(chosen)} passed in {time.monotonic() - began:.1f} s")
+        run_tests(SHARED + ALONE, d)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -13,10 +13,9 @@ import sqlite3
 import subprocess
 import sys
 import tarfile
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import CAY, PATIENCE_S, Daemon, children, is_alive, ready_again, wait_for  # noqa: E402
+from daemon import CAY, PATIENCE_S, Daemon, children, is_alive, ready_again, run_tests, wait_for  # noqa: E402
 
 
 def events_of(response):
@@ -830,17 +829,10 @@ def test_limits(_):
         assert done.returncode != 0 and word in done.stderr, (flags, done)
 
 
-def main(names):
-    tests = [f for name, f in globals().items() if name.startswith("test_")]  # in the order of the file
-    chosen = [t for t in tests if not names or t.__name__.removeprefix("test_") in names]
-    assert chosen, f"no test of {names}"
-    began = time.monotonic()
+def main():
     with Daemon("--rate-limit", "0", "--allow-origins", "https://good.example", "--log-level", "debug") as d:
-        for t in chosen:
-            print(f"{t.__name__} …", flush=True)
-            t(d)
-    print(f"{len(chosen)} passed in {time.monotonic() - began:.1f} s")
+        run_tests(globals(), d)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

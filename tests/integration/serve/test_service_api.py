@@ -11,7 +11,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from curl_lines import run_lines  # noqa: E402
-from daemon import CAY, PATIENCE_S, Daemon, wait_for  # noqa: E402
+from daemon import CAY, PATIENCE_S, Daemon, run_tests, wait_for  # noqa: E402
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 ENV = {"SANDBOX_TOKEN_SECRET": "a secret for tests", "SANDBOX_MAX_MEMORY_MB": "64", "SANDBOX_MAX_CPU_PERCENT": "75.5",
@@ -181,13 +181,9 @@ def bad_variables():
 
 
 def main():
-    wanted = sys.argv[1:]
     with Daemon(env=ENV) as d:
-        for name, test in list(globals().items()):
-            if name.startswith("test_") and (not wanted or name in wanted):
-                test(d)
-                print("ok", name)
-    if not wanted:
+        run_tests(globals(), d)
+    if not sys.argv[1:]:
         bad_variables()
         print("ok variables")
 

@@ -8,7 +8,7 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import Daemon, ready_again, wait_for  # noqa: E402
+from daemon import Daemon, ready_again, run_tests, wait_for  # noqa: E402
 
 
 def names(d):
@@ -263,14 +263,8 @@ def test_cli(d):
 
 
 def main():
-    tests = [f for n, f in globals().items() if n.startswith("test_")]
-    wanted = sys.argv[1:]
     with Daemon("--max-sandboxes", "40") as d:
-        for test in tests:
-            if not wanted or test.__name__ in wanted:
-                test(d)
-                print("ok", test.__name__, flush=True)
-    print(f"{len(tests)} tests passed")
+        run_tests(globals(), d)
 
 
 if __name__ == "__main__":

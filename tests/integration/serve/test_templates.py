@@ -11,7 +11,7 @@ import tempfile
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import CAY, PATIENCE_S, Daemon, ready_again, wait_for  # noqa: E402
+from daemon import CAY, PATIENCE_S, Daemon, ready_again, run_tests, wait_for  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.normpath(os.path.join(HERE, "..", "..", ".."))
@@ -467,11 +467,7 @@ def test_check_verb():
 
 def main():
     os.umask(0o022)  # others look into what is made here
-    wanted = sys.argv[1:]
-    for name, run in list(globals().items()):
-        if name.startswith("test_") and (not wanted or name in wanted):
-            run()
-            print("ok", name)
+    run_tests(globals())
 
 
 if __name__ == "__main__":

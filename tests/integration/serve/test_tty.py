@@ -8,7 +8,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import PATIENCE_S, Daemon, wait_for  # noqa: E402
+from daemon import PATIENCE_S, Daemon, run_tests, wait_for  # noqa: E402
 from ws_client import BINARY, Closed, Refused, WebSocket  # noqa: E402
 
 SIZE = {"AuthToken": "", "columns": 91, "rows": 33}
@@ -282,11 +282,8 @@ def test_page_files(d):
 
 
 def main():
-    tests = {k[5:]: v for k, v in globals().items() if k.startswith("test_")}
     with Daemon("--max-sandboxes", "50") as d:
-        for name in sys.argv[1:] or tests:
-            tests[name](d)
-            print("ok", name, flush=True)
+        run_tests(globals(), d)
 
 
 if __name__ == "__main__":

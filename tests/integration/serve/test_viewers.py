@@ -3,7 +3,6 @@
 """People at a sandbox's desktop: noVNC's WebSocket, with a real Xvnc. test_viewers.py [NAME…] runs some of the tests."""
 import json
 import os
-import shutil
 import struct
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import ws_client  # noqa: E402
-from daemon import CAY, Daemon, wait_for  # noqa: E402
+from daemon import CAY, Daemon, run_tests, skip_without, wait_for  # noqa: E402
 from test_desktop import at, desktop, do, pointer, run  # noqa: E402
 
 
@@ -363,18 +362,9 @@ def test_refusals(d, box):
 
 
 def main():
-    for program in ("Xtigervnc", "openbox", "xterm"):
-        if not shutil.which(program):
-            print(f"skipped: {program} is not installed (scripts/bootstrap check)")
-            sys.exit(77)
-    wanted = sys.argv[1:]
+    skip_without("Xtigervnc", "openbox", "xterm")
     with Daemon() as d:
-        for name, test in list(globals().items()):
-            if name.startswith("test_") and (not wanted or name in wanted):
-                box = d.make(memory_limit="512m", timeout="10m")
-                test(d, box)
-                d.must(200, "DELETE", f"/api/sandboxes/{box}")
-                print("ok", name, flush=True)
+        run_tests(globals(), d, own_box=True)
 
 
 if __name__ == "__main__":

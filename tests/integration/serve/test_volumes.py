@@ -6,10 +6,9 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import CAY, Daemon, ready_again, wait_for  # noqa: E402
+from daemon import CAY, Daemon, ready_again, run_tests, wait_for  # noqa: E402
 
 SIZE = 24 << 20
 
@@ -252,16 +251,11 @@ TESTS = [test_two_at_once_share_one, test_refused, test_another_owner_has_others
          test_quickly_again, test_interrupted_and_damaged, test_the_command_line, test_kept_over_restarts]
 
 
-def main(names):
-    chosen = [t for t in TESTS if t.__name__.removeprefix("test_") in names] if names else TESTS
-    began = time.monotonic()
+def main():
     with Daemon("--rate-limit", "0", "--volume-size", str(SIZE), "--max-volumes", "4") as d:
-        for t in chosen:
-            print(f"{t.__name__} …", flush=True)
-            t(d)
+        run_tests(TESTS, d)
         wait_for("the end of the mounts", lambda: mounted(d) == [])
-    print(f"{len(chosen)} passed in {time.monotonic() - began:.1f} s")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
