@@ -13,6 +13,7 @@
 #include "daemon/gate/gate_pass.h"
 #include "dialects/browser/cdp.h"
 #include "dialects/rest/rest_error.h"
+#include "dialects/rest/rest_socket.h"
 #include "domain/browser/browser.h"
 #include "foundation/base/log.h"
 #include "foundation/base/str.h"
@@ -25,23 +26,18 @@ enum { PARSE_ERROR = -32700, INVALID_REQUEST = -32600 };
 
 struct cdp_ws {
         struct cay_cdp_client client;
-        struct cay_ws ws;
+        struct cay_rest_socket socket;
         struct cay_browser_call start;
-        struct cay_http_request *req; /* NULL: upgraded or answered */
-        const struct cay_op_world *world;
-        struct cay_rest_stream **streams;
-        struct cay_rest_stream stream;
-        struct cay_guard guard;
         struct cay_deferred release;
         struct cay_buf text; /* a message for the client, in the making */
-        char sandbox[CAY_NAME_MAX + 1], owner[CAY_OWNER_MAX + 1], request_id[CAY_GATE_ID + 1];
+        char sandbox[CAY_NAME_MAX + 1], owner[CAY_OWNER_MAX + 1];
         bool sees_all, is_ready, wants_version;
         bool waits; /* for the browser */
 };
 
 static struct cdp_ws *of_ws(struct cay_ws *ws)
 {
-        return cay_container_of(ws, struct cdp_ws, ws);
+        return cay_container_of(ws, struct cdp_ws, socket.ws);
 }
 
 static struct cdp_ws *of_client(struct cay_cdp_client *c)
@@ -60,10 +56,9 @@ static void release_cdp(struct cay_deferred *d)
 static void let_go(struct cdp_ws *w)
 {
         cay_cdp_client_close(&w->client);
-        cay_guard_end(&w->guard);
-        cay_rest_stream_remove(&w->stream);
+        cay_rest_socket_end(&w->socket);
         w->release.run = release_cdp;
-        cay_loop_defer(w->world->loop, &w->release);
+        cay_loop_defer(w->socket.world->loop, &w->release);
 }
 
 /* To the client */
@@ -71,7 +66,8 @@ static void let_go(struct cdp_ws *w)
 /* What it does not read, it does not get: it would have to be kept for it. */
 static void send_text(struct cdp_ws *w, int made)
 {
-        ssize_t r = made < 0 ? made : cay_ws_send(&w->ws, CAY_WS_TEXT, cay_buf_data(&w->text), w->text.len);
+        ssize_t r = made < 0 ? made
+                             : cay_ws_send(&w->socket.ws, CAY_WS_TEXT, cay_buf_data(&w->text), w->text.len);
         bool is_large = w->text.len > CAY_WS_HIGH;
 
         cay_buf_clear(&w->text);
@@ -82,7 +78,7 @@ static void send_text(struct cdp_ws *w, int made)
         if (r >= 0 || r == -EPIPE)
                 return;
         cay_cdp_client_close(&w->client);
-        cay_ws_close(&w->ws, CAY_WS_TRY_LATER, "too much was not read, or there is no memory for it");
+        cay_ws_close(&w->socket.ws, CAY_WS_TRY_LATER, "too much was not read, or there is no memory for it");
 }
 
 static void on_message_out(struct cay_cdp_client *c, const struct cay_cdp_message *in)
@@ -95,8 +91,8 @@ static void on_message_out(struct cay_cdp_client *c, const struct cay_cdp_messag
 
 static void on_browser_gone(struct cay_cdp_client *c, const struct cay_error *why)
 {
-        cay_ws_close(&of_client(c)->ws, why->reason == CAY_REASON_CLOSED ? CAY_WS_NORMAL : CAY_WS_INTERNAL,
-                     why->msg);
+        cay_ws_close(&of_client(c)->socket.ws,
+                     why->reason == CAY_REASON_CLOSED ? CAY_WS_NORMAL : CAY_WS_INTERNAL, why->msg);
 }
 
 /* From the client */
@@ -106,12 +102,12 @@ static void on_ready(struct cay_cdp_client *c)
         struct cdp_ws *w = of_client(c);
 
         w->is_ready = true;
-        cay_ws_resume(&w->ws);
+        cay_ws_resume(&w->socket.ws);
 }
 
 static void on_room(struct cay_cdp_client *c)
 {
-        cay_ws_resume(&of_client(c)->ws);
+        cay_ws_resume(&of_client(c)->socket.ws);
 }
 
 static size_t on_ws_message(struct cay_ws *ws, enum cay_ws_opcode kind, const void *bytes, size_t len)
@@ -121,7 +117,7 @@ static size_t on_ws_message(struct cay_ws *ws, enum cay_ws_opcode kind, const vo
         struct cay_cdp_refusal refusal;
         int r;
 
-        if (!cay_guard_look(&w->guard))
+        if (!cay_guard_look(&w->socket.guard))
                 return len;
         if (!w->is_ready)
                 return 0;
@@ -160,29 +156,11 @@ static void on_closed(struct cay_ws *ws, unsigned code, const char *reason)
 
 static const struct cay_ws_ops ws_ops = { .on_message = on_ws_message, .on_closed = on_closed };
 
-static void on_over(struct cay_guard *g, const char *why)
-{
-        cay_ws_close(&cay_container_of(g, struct cdp_ws, guard)->ws, CAY_WS_REFUSED, why);
-}
-
-static void on_stop(struct cay_rest_stream *s)
-{
-        cay_ws_close(&cay_container_of(s, struct cdp_ws, stream)->ws, CAY_WS_GOING_AWAY, "the daemon stops");
-}
-
 /* The request */
-
-static struct cay_http_request *take_request(struct cdp_ws *w)
-{
-        struct cay_http_request *req = cay_take(w->req);
-
-        req->handler = NULL;
-        return req;
-}
 
 static void refuse(struct cdp_ws *w, const struct cay_error *err)
 {
-        cay_rest_refuse(take_request(w), cay_rest_status(err->code), err->msg, w->request_id);
+        cay_rest_socket_refuse(&w->socket, err);
         let_go(w);
 }
 
@@ -198,17 +176,12 @@ static void upgrade(struct cdp_ws *w)
                                              .on_room = on_room,
                                              .on_message = on_message_out,
                                              .on_gone = on_browser_gone };
-        if (cay_browser_connect(w->world->browsers, &viewer, w->sandbox, &w->client, &err) < 0) {
+        if (cay_browser_connect(w->socket.world->browsers, &viewer, w->sandbox, &w->client, &err) < 0) {
                 refuse(w, &err);
                 return;
         }
-        if (cay_ws_accept(&w->ws, take_request(w), w->world->loop, NULL, &options, &ws_ops) < 0) {
+        if (cay_rest_socket_open(&w->socket, NULL, &options, &ws_ops) < 0)
                 let_go(w);
-                return;
-        }
-        w->stream.stop = on_stop;
-        cay_rest_stream_add(w->streams, &w->stream);
-        cay_guard_begin(&w->guard, on_over);
 }
 
 /* As Chromium's own: the client dials webSocketDebuggerUrl next. */
@@ -221,15 +194,15 @@ static void answer_version(struct cdp_ws *w)
         struct cay_json j;
         char url[512], port[8] = "";
 
-        if (cay_browser_get(w->world->browsers, &viewer, w->sandbox, &view, &err) < 0) {
+        if (cay_browser_get(w->socket.world->browsers, &viewer, w->sandbox, &view, &err) < 0) {
                 refuse(w, &err);
                 return;
         }
-        if (w->req->port)
-                snprintf(port, sizeof(port), ":%u", w->req->port);
+        if (w->socket.req->port)
+                snprintf(port, sizeof(port), ":%u", w->socket.req->port);
         snprintf(url, sizeof(url), "ws%s://%.250s%s/api/sandboxes/%s/browser/cdp",
-                 w->req->peer.is_tls ? "s" : "", w->req->host[0] ? w->req->host : "localhost", port,
-                 view.sandbox);
+                 w->socket.req->peer.is_tls ? "s" : "",
+                 w->socket.req->host[0] ? w->socket.req->host : "localhost", port, view.sandbox);
         cay_buf_init(&body, 4096);
         cay_json_init(&j, &body);
         cay_json_begin_object(&j);
@@ -239,9 +212,11 @@ static void answer_version(struct cdp_ws *w)
         cay_op_key_text(&j, "webSocketDebuggerUrl", url);
         cay_json_end_object(&j);
         if (cay_json_end(&j) < 0)
-                cay_rest_refuse(take_request(w), 503, "no memory for this answer", w->request_id);
+                cay_rest_refuse(cay_rest_socket_take(&w->socket), 503, "no memory for this answer",
+                                w->socket.request_id);
         else
-                cay_http_response_send(take_request(w), 200, CAY_REST_JSON, cay_buf_data(&body), body.len);
+                cay_http_response_send(cay_rest_socket_take(&w->socket), 200, CAY_REST_JSON,
+                                       cay_buf_data(&body), body.len);
         let_go(w);
 }
 
@@ -267,8 +242,8 @@ static void on_gone(struct cay_http_request *req, enum cay_http_gone how)
                 return;
         if (w->start.job.queued)
                 return; /* it is about to be answered */
-        cay_browser_cancel(w->world->browsers, &w->start);
-        cay_http_response_abort(take_request(w));
+        cay_browser_cancel(w->socket.world->browsers, &w->start);
+        cay_http_response_abort(cay_rest_socket_take(&w->socket));
         let_go(w);
 }
 
@@ -291,38 +266,24 @@ static void begin(const struct cay_rest_place *place, struct cay_http_request *r
                 cay_rest_refuse(req, 404, "there is no sandbox of this name", v->request_id);
                 return;
         }
-        w->world = place->world;
-        w->streams = place->streams;
-        w->guard.pass = v->pass;
-        w->req = req;
+        cay_rest_socket_init(&w->socket, place, req, v);
         w->wants_version = wants_version;
         w->sees_all = viewer.sees_all;
         cay_str_copy(w->sandbox, sizeof(w->sandbox), sandbox);
         cay_str_copy(w->owner, sizeof(w->owner), v->caller.owner);
-        cay_str_copy(w->request_id, sizeof(w->request_id), v->request_id);
         cay_buf_init(&w->text, CAY_CDP_MESSAGE_MAX + 256);
         req->handler = &handler;
         req->user = w;
         w->waits = true;
         cay_job_init(&w->start.job, on_started);
-        cay_browser_start(w->world->browsers, &viewer, w->sandbox, NULL, &w->start);
+        cay_browser_start(w->socket.world->browsers, &viewer, w->sandbox, NULL, &w->start);
 }
 
 void cay_cdp_accept(const struct cay_rest_place *place, struct cay_http_request *req,
                     const struct cay_visitor *v, const char *sandbox)
 {
-        const struct cay_http_fault *fault = cay_ws_check(req);
-
-        if (fault) {
-                if (fault->status == 426)
-                        cay_http_response_add(req, "Sec-WebSocket-Version", "13");
-                cay_rest_refuse(req, fault->status, fault->text, v->request_id);
-        } else if (v->origin && !v->origin_is_fine) {
-                cay_rest_refuse(req, 403, "pages of this origin are not allowed; see allow_origins",
-                                v->request_id);
-        } else {
+        if (cay_rest_socket_check(req, v))
                 begin(place, req, v, sandbox, false);
-        }
 }
 
 static void handle_cdp(const void *owner, const struct cay_rest_place *place, struct cay_http_request *req,

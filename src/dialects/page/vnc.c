@@ -16,6 +16,7 @@
 #include "daemon/gate/gate_pass.h"
 #include "dialects/page/tty.h"
 #include "dialects/rest/rest_error.h"
+#include "dialects/rest/rest_socket.h"
 #include "domain/desktop/seats.h"
 #include "domain/desktop/viewer.h"
 #include "domain/ops/desktop_use.h"
@@ -34,15 +35,10 @@
 struct vnc {
         struct cay_desktop_use use;
         struct cay_rfb_viewer viewer;
-        struct cay_ws ws;
-        struct cay_http_request *req; /* NULL: upgraded or answered */
-        const struct cay_op_world *world;
-        struct cay_rest_stream **streams;
-        struct cay_rest_stream stream;
-        struct cay_guard guard;
+        struct cay_rest_socket socket;
         struct cay_timer timer; /* until the next message is within the rate; or for leaving */
         struct cay_deferred release;
-        char owner[CAY_OWNER_MAX + 1], request_id[CAY_GATE_ID + 1];
+        char owner[CAY_OWNER_MAX + 1];
         size_t unread;  /* bytes of the desktop that the viewer has not been sent */
         bool is_paid;   /* the message that is being taken */
         bool is_told;   /* whose input counts */
@@ -57,7 +53,7 @@ static struct vnc *of_use(struct cay_desktop_use *u)
 
 static struct vnc *of_ws(struct cay_ws *ws)
 {
-        return cay_container_of(ws, struct vnc, ws);
+        return cay_container_of(ws, struct vnc, socket.ws);
 }
 
 static void release_vnc(struct cay_deferred *d)
@@ -73,13 +69,12 @@ static void let_go(struct vnc *n)
         if (n->is_over)
                 return;
         n->is_over = true;
-        cay_seat_leave(n->world->seats, n->use.sandbox, n);
+        cay_seat_leave(n->socket.world->seats, n->use.sandbox, n);
         cay_desktop_use_end(&n->use);
         cay_timer_clear(&n->timer);
-        cay_guard_end(&n->guard);
-        cay_rest_stream_remove(&n->stream);
+        cay_rest_socket_end(&n->socket);
         n->release.run = release_vnc;
-        cay_loop_defer(n->world->loop, &n->release);
+        cay_loop_defer(n->socket.world->loop, &n->release);
 }
 
 /* From the viewer */
@@ -89,14 +84,14 @@ static void tell_input(struct vnc *n, bool is_others)
         const char *text = is_others ? "{\"input\":\"others\"}" : "{\"input\":\"yours\"}";
 
         n->is_others = is_others;
-        cay_ws_send(&n->ws, CAY_WS_TEXT, text, strlen(text));
+        cay_ws_send(&n->socket.ws, CAY_WS_TEXT, text, strlen(text));
 }
 
 static bool may_act(struct cay_rfb_viewer *v)
 {
         struct vnc *n = cay_container_of(v, struct vnc, viewer);
 
-        bool may = cay_seat_take(n->world->seats, n->use.sandbox, n, cay_clock_ms());
+        bool may = cay_seat_take(n->socket.world->seats, n->use.sandbox, n, cay_clock_ms());
 
         if (n->is_told && n->is_others == may)
                 tell_input(n, !may);
@@ -108,8 +103,8 @@ static void on_act(struct cay_rfb_viewer *v, const struct cay_viewer_input *inpu
         struct vnc *n = cay_container_of(v, struct vnc, viewer);
 
         if (input->is_pointer)
-                cay_seat_point(n->world->seats, n->use.sandbox, input->x, input->y, cay_clock_ms());
-        cay_seat_hold(n->world->seats, n->use.sandbox, n, v->holds);
+                cay_seat_point(n->socket.world->seats, n->use.sandbox, input->x, input->y, cay_clock_ms());
+        cay_seat_hold(n->socket.world->seats, n->use.sandbox, n, v->holds);
 }
 
 static void send_out(struct vnc *n)
@@ -128,7 +123,7 @@ static void send_out(struct vnc *n)
 
 static void on_rate(struct cay_timer *t)
 {
-        cay_ws_resume(&cay_container_of(t, struct vnc, timer)->ws);
+        cay_ws_resume(&cay_container_of(t, struct vnc, timer)->socket.ws);
 }
 
 static bool pay(struct vnc *n)
@@ -137,9 +132,9 @@ static bool pay(struct vnc *n)
         uint64_t wait_ms = 0;
 
         if (!n->is_paid)
-                n->is_paid = cay_pass_pay(&n->guard.pass, &wait_ms, &err) == 0;
+                n->is_paid = cay_pass_pay(&n->socket.guard.pass, &wait_ms, &err) == 0;
         if (!n->is_paid)
-                cay_timer_set(n->world->loop, &n->timer, wait_ms, on_rate);
+                cay_timer_set(n->socket.world->loop, &n->timer, wait_ms, on_rate);
         return n->is_paid;
 }
 
@@ -149,7 +144,7 @@ static size_t on_message(struct cay_ws *ws, enum cay_ws_opcode kind, const void 
         struct cay_error err = { 0 };
         size_t taken = 0, n_taken;
 
-        if (!cay_guard_look(&n->guard))
+        if (!cay_guard_look(&n->socket.guard))
                 return len;
         if (kind != CAY_WS_BINARY) {
                 cay_ws_close(ws, CAY_WS_REFUSED, "messages are binary: the bytes of RFB");
@@ -186,7 +181,7 @@ static void on_closed(struct cay_ws *ws, unsigned code, const char *reason)
         cay_timer_clear(&n->timer);
         n->use.waits_for_reason = false;
         n->is_leaving = cay_viewer_leave(&n->viewer) &&
-                        cay_timer_set(n->world->loop, &n->timer, LEAVE_MS, on_late) == 0;
+                        cay_timer_set(n->socket.world->loop, &n->timer, LEAVE_MS, on_late) == 0;
         if (n->is_leaving)
                 send_out(n);
         else
@@ -218,52 +213,35 @@ static void on_use_data(struct cay_desktop_use *u, const void *bytes, size_t len
                 cay_service_channel_ack(&u->ch, len);
                 return;
         }
-        queued = cay_ws_send(&n->ws, CAY_WS_BINARY, bytes, len);
+        queued = cay_ws_send(&n->socket.ws, CAY_WS_BINARY, bytes, len);
         if (queued == -EPIPE)
                 return; /* on_closed has been, or comes */
         if (queued < 0) {
-                cay_ws_close(&n->ws, CAY_WS_TRY_LATER, "there is no memory for what the desktop shows");
+                cay_ws_close(&n->socket.ws, CAY_WS_TRY_LATER,
+                             "there is no memory for what the desktop shows");
                 return;
         }
         n->unread += len;
         if (queued < (ssize_t)CAY_WS_HIGH)
-                on_drain(&n->ws);
+                on_drain(&n->socket.ws);
 }
 
 static void on_use_room(struct cay_desktop_use *u)
 {
         struct vnc *n = of_use(u);
 
-        if (n->req)
+        if (n->socket.req)
                 return;
         send_out(n);
         if (!n->is_leaving && n->viewer.out.len < CAY_VIEWER_OUT_HIGH)
-                cay_ws_resume(&n->ws);
-}
-
-static void on_guard_over(struct cay_guard *g, const char *why)
-{
-        cay_ws_close(&cay_container_of(g, struct vnc, guard)->ws, CAY_WS_REFUSED, why);
-}
-
-static void on_stop(struct cay_rest_stream *s)
-{
-        cay_ws_close(&cay_container_of(s, struct vnc, stream)->ws, CAY_WS_GOING_AWAY, "the daemon stops");
+                cay_ws_resume(&n->socket.ws);
 }
 
 /* The request */
 
-static struct cay_http_request *take_request(struct vnc *n)
-{
-        struct cay_http_request *req = cay_take(n->req);
-
-        req->handler = NULL;
-        return req;
-}
-
 static void refuse(struct vnc *n, const struct cay_error *err)
 {
-        cay_rest_refuse(take_request(n), cay_rest_status(err->code), err->msg, n->request_id);
+        cay_rest_socket_refuse(&n->socket, err);
         let_go(n);
 }
 
@@ -271,33 +249,29 @@ static void on_use_open(struct cay_desktop_use *u)
 {
         const struct cay_ws_options options = { .message_max = MESSAGE_MAX, .ping_ms = PING_MS };
         struct vnc *n = of_use(u);
-        struct cay_http_request *req = take_request(n);
-        const char *protocol = cay_ws_offers(req, PROTOCOL)   ? PROTOCOL
-                               : cay_ws_offers(req, "binary") ? "binary"
-                                                              : NULL;
+        const char *protocol = cay_ws_offers(n->socket.req, PROTOCOL)   ? PROTOCOL
+                               : cay_ws_offers(n->socket.req, "binary") ? "binary"
+                                                                        : NULL;
 
         if (n->use.was_started)
-                cay_seat_forget(n->world->seats, n->use.sandbox);
-        if (cay_ws_accept(&n->ws, req, n->world->loop, protocol, &options, &ws_ops) < 0) {
+                cay_seat_forget(n->socket.world->seats, n->use.sandbox);
+        if (cay_rest_socket_open(&n->socket, protocol, &options, &ws_ops) < 0) {
                 let_go(n);
                 return;
         }
         n->is_told = protocol && strcmp(protocol, PROTOCOL) == 0;
-        n->stream.stop = on_stop;
-        cay_rest_stream_add(n->streams, &n->stream);
-        cay_guard_begin(&n->guard, on_guard_over);
 }
 
 static void on_use_fail(struct cay_desktop_use *u, const struct cay_error *err)
 {
         struct vnc *n = of_use(u);
 
-        if (n->req)
+        if (n->socket.req)
                 refuse(n, err);
         else if (n->is_leaving)
                 let_go(n);
         else
-                cay_ws_close(&n->ws, CAY_WS_INTERNAL, err->msg);
+                cay_ws_close(&n->socket.ws, CAY_WS_INTERNAL, err->msg);
 }
 
 /* The client went while the desktop was being started. */
@@ -307,7 +281,7 @@ static void on_gone(struct cay_http_request *req, enum cay_http_gone how)
 
         if (how == CAY_HTTP_GONE_HALF)
                 return;
-        cay_http_response_abort(take_request(n));
+        cay_http_response_abort(cay_rest_socket_take(&n->socket));
         let_go(n);
 }
 
@@ -327,21 +301,19 @@ static int read_view_only(const struct cay_http_request *req, bool *ret, struct 
         return 0;
 }
 
-static struct vnc *make(const struct cay_rest_place *place, const struct cay_visitor *v)
+static struct vnc *make(const struct cay_rest_place *place, struct cay_http_request *req,
+                        const struct cay_visitor *v)
 {
         struct vnc *n = calloc(1, sizeof(*n));
 
         if (!n)
                 return NULL;
-        n->world = place->world;
-        n->streams = place->streams;
-        n->guard.pass = v->pass;
+        cay_rest_socket_init(&n->socket, place, req, v);
         cay_str_copy(n->owner, sizeof(n->owner), v->caller.owner);
-        cay_str_copy(n->request_id, sizeof(n->request_id), v->request_id);
         cay_viewer_init(&n->viewer);
         n->viewer.may_act = may_act;
         n->viewer.on_act = on_act;
-        n->use.world = n->world;
+        n->use.world = n->socket.world;
         n->use.viewer = (struct cay_viewer){ .owner = n->owner,
                                              .sees_all = (v->caller.scopes & CAY_SCOPE_ADMIN) != 0 };
         n->use.waits_for_reason = true;
@@ -359,7 +331,6 @@ static void begin(struct vnc *n, struct cay_http_request *req, const struct cay_
         bool may_start = cay_op_check_scope(cay_op_find("desktop_start"), &v->caller, &none) == 0;
         bool wishes_to_look = false;
 
-        n->req = req;
         if (cay_op_check_scope(cay_op_find("desktop_get"), &v->caller, &err) < 0 ||
             read_view_only(req, &wishes_to_look, &err) < 0) {
                 refuse(n, &err);
@@ -376,19 +347,13 @@ static void begin(struct vnc *n, struct cay_http_request *req, const struct cay_
 static void accept_vnc(const struct cay_rest_place *place, struct cay_http_request *req,
                        const struct cay_visitor *v, const char *sandbox, bool only_looks)
 {
-        const struct cay_http_fault *fault = cay_ws_check(req);
         struct vnc *n;
 
-        if (fault) {
-                if (fault->status == 426)
-                        cay_http_response_add(req, "Sec-WebSocket-Version", "13");
-                cay_rest_refuse(req, fault->status, fault->text, v->request_id);
-        } else if (v->origin && !v->origin_is_fine) {
-                cay_rest_refuse(req, 403, "pages of this origin are not allowed; see allow_origins",
-                                v->request_id);
-        } else if (strlen(sandbox) > CAY_NAME_MAX) {
+        if (!cay_rest_socket_check(req, v))
+                return;
+        if (strlen(sandbox) > CAY_NAME_MAX) {
                 cay_rest_refuse(req, 404, "there is no sandbox of this name", v->request_id);
-        } else if ((n = make(place, v)) == NULL) {
+        } else if ((n = make(place, req, v)) == NULL) {
                 cay_rest_refuse(req, 503, "no memory for this viewer", v->request_id);
         } else {
                 begin(n, req, v, sandbox, only_looks);
