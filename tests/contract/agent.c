@@ -10,7 +10,7 @@
 #include "daemon/store/store_sqlite.h"
 #include "engines/remote/remote.h"
 #include "fake/fake_store.h"
-#include "foundation/http/server.h"
+#include "fake/http_listen.h"
 
 struct agent_rig {
         struct cay_machines *machines;
@@ -65,7 +65,7 @@ static void open_server(struct subject *s, struct agent_rig *rig)
         config.ops = &ops;
         rig->server = cay_http_server_new(s->loop, &config, rig, &err);
         assert_non_null(rig->server);
-        assert_int_equal(cay_http_server_listen(rig->server, "127.0.0.1", 0, NULL, &err), 0);
+        assert_int_equal(http_listen(rig->server, "127.0.0.1", 0, NULL, &err), 0);
 }
 
 /* The code goes in by standard input, as a person would type it. */
@@ -75,7 +75,7 @@ static void start_agent(struct agent_rig *rig, const char *code)
         int in[2];
 
         snprintf(path, sizeof(path), "%s/cay-agent", getenv("CAY_BUILD_DIR"));
-        snprintf(url, sizeof(url), "ws://127.0.0.1:%u/agent", cay_http_server_port(rig->server, 0));
+        snprintf(url, sizeof(url), "ws://127.0.0.1:%u/agent", http_listen_port);
         assert_int_equal(pipe2(in, O_CLOEXEC), 0);
         fflush(NULL);
         rig->agent = fork();

@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "foundation/base/clock.h"
@@ -32,9 +31,6 @@ struct listener {
         struct cay_tls_context *tls; /* borrowed; NULL: plain */
         unsigned number;
         int fd;
-        char *path;   /* owned; of a unix socket that is ours to remove */
-        dev_t device; /* of that socket, so that another one is not removed */
-        ino_t inode;
 };
 
 struct cay_http_server {
@@ -374,39 +370,6 @@ static int add_listener(struct cay_http_server *s, int fd, unsigned number, stru
         return (int)number;
 }
 
-int cay_http_server_listen(struct cay_http_server *s, const char *host, uint16_t port,
-                           struct cay_tls_context *tls, struct cay_error *err)
-{
-        int fds[CAY_LISTEN_MAX], count = cay_listen_tcp(host, port, fds, err), r = 0;
-
-        if (count < 0)
-                return -1;
-        for (int i = 0; i < count; i++) {
-                if (r < 0)
-                        close(fds[i]);
-                else
-                        r = add_listener(s, fds[i], s->next_number, tls, err);
-        }
-        return r < 0 ? r : (int)s->next_number++;
-}
-
-int cay_http_server_listen_unix(struct cay_http_server *s, const char *path, unsigned mode,
-                                struct cay_error *err)
-{
-        int fd = cay_listen_unix(path, mode, err);
-        struct listener *l = &s->listeners[s->listener_count];
-        struct stat st;
-
-        if (fd < 0 || add_listener(s, fd, s->next_number, NULL, err) < 0)
-                return -1;
-        l->path = strdup(path);
-        if (l->path && lstat(path, &st) == 0) {
-                l->device = st.st_dev;
-                l->inode = st.st_ino;
-        }
-        return (int)s->next_number++;
-}
-
 int cay_http_server_listen_take(struct cay_http_server *s, int fd, struct cay_tls_context *tls,
                                 struct cay_error *err)
 {
@@ -425,27 +388,13 @@ int cay_http_server_listen_take(struct cay_http_server *s, int fd, struct cay_tl
         return (int)s->next_number++;
 }
 
-uint16_t cay_http_server_port(const struct cay_http_server *s, unsigned listener)
-{
-        for (unsigned i = 0; i < s->listener_count; i++) {
-                if (s->listeners[i].number == listener)
-                        return cay_listen_port(s->listeners[i].fd);
-        }
-        return 0;
-}
-
 static void close_listener(struct listener *l)
 {
-        struct stat st;
-
         if (l->fd < 0)
                 return;
         cay_watch_remove(&l->watch);
         cay_timer_clear(&l->back_off);
         close(cay_take_fd(l->fd));
-        if (l->path && lstat(l->path, &st) == 0 && st.st_dev == l->device && st.st_ino == l->inode)
-                unlink(l->path);
-        free(cay_take(l->path));
 }
 
 /* Beginning and end */

@@ -77,25 +77,15 @@ const uint64_t *cay_http_server_answers(const struct cay_http_server *s);
 void *cay_http_server_user(struct cay_http_server *s);
 
 /*
- * These block for name lookups; for start-up. They return the listener's number (0, 1, …) or -1 with err. tls
- * is borrowed and must outlive the server; NULL: plain.
+ * A listening socket (foundation/http/listen.h). Takes fd, also on failure. tls is borrowed and must outlive the
+ * server; NULL: plain. Returns the listener's number (0, 1, …), or -1.
  */
-/*
- * host: an address or a name (each of its addresses gets a socket), "" for all; port 0: the kernel chooses.
- */
-int cay_http_server_listen(struct cay_http_server *s, const char *host, uint16_t port,
-                           struct cay_tls_context *tls, struct cay_error *err);
-/* A dead socket of the same name is replaced; a live one is an error. Removed again when the server ends. */
-int cay_http_server_listen_unix(struct cay_http_server *s, const char *path, unsigned mode,
-                                struct cay_error *err);
-/* A listening socket from elsewhere (socket activation). Takes fd, also on failure. */
 int cay_http_server_listen_take(struct cay_http_server *s, int fd, struct cay_tls_context *tls,
                                 struct cay_error *err);
 /*
  * A connected socket from elsewhere; counts as from listener `listener`. 0 or -errno; fd is taken either way.
  */
 int cay_http_server_accept_take(struct cay_http_server *s, int fd, unsigned listener);
-uint16_t cay_http_server_port(const struct cay_http_server *s, unsigned listener); /* 0: not TCP */
 
 /*
  * Stops accepting and ends idle connections. Busy ones end after their answer, upgraded ones when their user

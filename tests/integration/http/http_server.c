@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "fake/http_listen.h"
 #include "foundation/base/parse.h"
 #include "foundation/http/router.h"
-#include "foundation/http/server.h"
 #include "foundation/http/sse.h"
 #include "foundation/http/ws.h"
 #include "foundation/loop/signal.h"
@@ -268,19 +268,19 @@ static int listen_all(int argc, char **argv, struct cay_tls_context **ret_tls, s
 
         for (int i = 1; i < argc; i++) {
                 if (strcmp(argv[i], "--tcp") == 0) {
-                        n = cay_http_server_listen(server, "127.0.0.1", 0, NULL, err);
+                        n = http_listen(server, "127.0.0.1", 0, NULL, err);
                         if (n < 0)
                                 return -1;
-                        printf("tcp %u\n", cay_http_server_port(server, (unsigned)n));
+                        printf("tcp %u\n", http_listen_port);
                 } else if (strcmp(argv[i], "--unix") == 0 && i + 1 < argc) {
-                        if (cay_http_server_listen_unix(server, argv[++i], 0600, err) < 0)
+                        if (http_listen_unix(server, argv[++i], 0600, err) < 0)
                                 return -1;
                 } else if (strcmp(argv[i], "--tls") == 0 && i + 2 < argc) {
                         *ret_tls = cay_tls_context_new(argv[i + 1], argv[i + 2], err);
-                        n = *ret_tls ? cay_http_server_listen(server, "127.0.0.1", 0, *ret_tls, err) : -1;
+                        n = *ret_tls ? http_listen(server, "127.0.0.1", 0, *ret_tls, err) : -1;
                         if (n < 0)
                                 return -1;
-                        printf("tls %u\n", cay_http_server_port(server, (unsigned)n));
+                        printf("tls %u\n", http_listen_port);
                         i += 2;
                 } else {
                         return cay_fail(err, CAY_INVALID, "unknown argument '%s'", argv[i]);

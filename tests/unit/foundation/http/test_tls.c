@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <signal.h>
 
+#include "fake/http_listen.h"
 #include "unit/foundation/http/tls_test.h"
 
 static struct test_cert cert;
@@ -35,7 +36,7 @@ static int setup(void **state)
         client_ctx = SSL_CTX_new(TLS_client_method());
         ssl = NULL;
         fd = -1;
-        return tls && cay_http_server_listen(rig.server, "127.0.0.1", 0, tls, &err) == 0 ? 0 : -1;
+        return tls && http_listen(rig.server, "127.0.0.1", 0, tls, &err) == 0 ? 0 : -1;
 }
 
 static int teardown(void **state)
@@ -52,7 +53,7 @@ static int teardown(void **state)
 static void connect_plain(void)
 {
         struct sockaddr_in at = { .sin_family = AF_INET,
-                                  .sin_port = htons(cay_http_server_port(rig.server, 0)),
+                                  .sin_port = htons(http_listen_port),
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
         fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
