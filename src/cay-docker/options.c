@@ -182,11 +182,3 @@ int docker_options_read(int argc, char **argv, struct docker_options *ret, struc
         *ret = o;
         return 0;
 }
-
-bool docker_options_has_image(const struct docker_options *o, const char *image)
-{
-        for (unsigned i = 0; i < o->image_count; i++)
-                if (strcmp(o->images[i], image) == 0)
-                        return true;
-        return false;
-}

@@ -39,4 +39,3 @@ struct docker_options {
 /* unix:///path, tcp://host[:port]; `tls`: TCP with TLS. "": Docker's usual socket. */
 int docker_host_parse(const char *text, bool tls, struct docker_host *ret, struct cay_error *err);
 int docker_options_read(int argc, char **argv, struct docker_options *ret, struct cay_error *err);
-bool docker_options_has_image(const struct docker_options *o, const char *image);

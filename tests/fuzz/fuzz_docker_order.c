@@ -150,7 +150,8 @@ static void one_plan(const struct docker_plan *plan, const struct docker_facts *
         }
         must(err.code == CAY_OK && cay_id_is_valid(order.plan.id));
         must(!(order.skipped & ~plan->may_skip) && !(order.skipped & facts->can_hold));
-        must(!order.image || docker_options_has_image(&options, order.image));
+        must(!order.image || strcmp(order.image, options.images[0]) == 0 ||
+             strcmp(order.image, options.images[1]) == 0);
         order.ports = ports;
         cay_buf_init(&text, 1 << 20);
         must(docker_order_put_json(&order, &options, facts, &text) == 0);

@@ -24,7 +24,6 @@ static void put_buckets(struct cay_json *j, const void *object, enum cay_op_dial
         const HISTOGRAM *h = object;
         uint64_t sum = 0;
 
-        (void)dialect;
         cay_json_begin_array(j);
         for (unsigned i = 0; i < CAY_METER_BUCKETS; i++) {
                 sum += h->buckets[i];
@@ -74,7 +73,6 @@ static void put_last_hour(struct cay_json *j, const void *object, enum cay_op_di
 {
         const METRICS *m = object;
 
-        (void)dialect;
         cay_json_begin_object(j);
         put_recent(j, "create", &m->meter->create.recent, m->now_ms);
         put_recent(j, "exec_start", &m->meter->exec_start.recent, m->now_ms);
@@ -88,7 +86,6 @@ static void put_states(struct cay_json *j, const void *object, enum cay_op_diale
 {
         const METRICS *m = object;
 
-        (void)dialect;
         cay_json_begin_object(j);
         for (unsigned i = 0; i < CAY_STATE_COUNT; i++)
                 cay_op_key_u64(j, cay_state_word(i), m->health.by_state[i]);
@@ -99,7 +96,6 @@ static void put_engines(struct cay_json *j, const void *object, enum cay_op_dial
 {
         const METRICS *m = object;
 
-        (void)dialect;
         cay_json_begin_object(j);
         for (unsigned i = 0; i < m->health.engine_count; i++)
                 cay_op_key_u64(j, m->health.engines[i].name, m->health.engines[i].alive);
@@ -108,7 +104,6 @@ static void put_engines(struct cay_json *j, const void *object, enum cay_op_dial
 
 static void put_creation(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
-        (void)dialect;
         cay_op_put_object(j, &cay_result_histogram, &((const METRICS *)object)->meter->create.all);
 }
 
@@ -146,7 +141,6 @@ static void put_execs(struct cay_json *j, const void *object, enum cay_op_dialec
 {
         const METRICS *m = object;
 
-        (void)dialect;
         cay_json_begin_object(j);
         cay_op_key_u64(j, "started", m->health.execs);
         cay_op_key_u64(j, "running", m->health.execs_running);
@@ -170,7 +164,6 @@ static void put_http_answers(struct cay_json *j, const void *object, enum cay_op
 {
         const METRICS *m = object;
 
-        (void)dialect;
         cay_json_begin_object(j);
         for (unsigned i = 0; m->http_answers && i < CAY_COUNT(classes); i++)
                 cay_op_key_u64(j, classes[i], m->http_answers[i + 2]);
@@ -179,7 +172,6 @@ static void put_http_answers(struct cay_json *j, const void *object, enum cay_op
 
 static void put_covers(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
-        (void)dialect;
         cay_json_text(j, ((const METRICS *)object)->is_whole ? "service" : "own");
 }
 

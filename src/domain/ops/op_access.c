@@ -133,7 +133,6 @@ static uint64_t wall_ms(const struct cay_op_call *c)
 
 static void put_scope(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
-        (void)dialect;
         cay_json_text(j, cay_scope_text((unsigned)((const KEY *)object)->scopes));
 }
 

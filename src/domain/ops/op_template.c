@@ -50,7 +50,6 @@ WORD_FUNCTION(root_word, cay_template_root_word)
 
 static void put_has_system(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
-        (void)dialect;
         cay_json_bool(j, ((const TEMPLATE *)object)->system_text != NULL);
 }
 

@@ -118,7 +118,6 @@ static void put_failed_step(struct cay_json *j, const void *object, enum cay_op_
 {
         const struct cay_image *image = object;
 
-        (void)dialect;
         cay_json_text(j, image->error[0] && image->step[0] ? image->step : NULL);
 }
 

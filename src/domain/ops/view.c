@@ -34,7 +34,6 @@ static void put_project(struct cay_json *j, const void *object, enum cay_op_dial
         const SANDBOX *v = object;
         const char *project = NULL;
 
-        (void)dialect;
         for (unsigned i = 0; i < v->labels.count && !project; i++)
                 if (strcmp(v->labels.pairs[i].name, "project_name") == 0)
                         project = v->labels.pairs[i].value;
@@ -68,7 +67,6 @@ static void put_init(struct cay_json *j, const void *object, enum cay_op_dialect
 {
         const SANDBOX *v = object;
 
-        (void)dialect;
         cay_json_text(j, v->options.no_init ? "none" : "cay");
 }
 
@@ -76,7 +74,6 @@ static void put_idle_expiry(struct cay_json *j, const void *object, enum cay_op_
 {
         const SANDBOX *v = object;
 
-        (void)dialect;
         if (v->idle_counts)
                 cay_json_u64(j, v->idle_limit_ms > v->idle_ms ? v->idle_limit_ms - v->idle_ms : 0);
         else
@@ -207,7 +204,6 @@ static void put_blocked(struct cay_json *j, const void *object, enum cay_op_dial
 {
         const struct cay_exec_network *n = ((const EXEC *)object)->network;
 
-        (void)dialect;
         cay_json_begin_array(j);
         for (unsigned i = 0; n && i < n->count; i++)
                 cay_op_put_object(j, &result_blocked, &n->items[i]);
@@ -218,7 +214,6 @@ static void put_lacks_network(struct cay_json *j, const void *object, enum cay_o
 {
         const struct cay_exec_network *n = ((const EXEC *)object)->network;
 
-        (void)dialect;
         cay_json_bool(j, n && n->lacks_one);
 }
 
@@ -240,7 +235,6 @@ static void put_command(struct cay_json *j, const void *object, enum cay_op_dial
 {
         const EXEC *v = object;
 
-        (void)dialect;
         if (v->is_line && v->argv[0] && v->argv[1]) {
                 cay_json_text(j, v->argv[2]);
                 return;
@@ -255,7 +249,6 @@ static void put_exit_code(struct cay_json *j, const void *object, enum cay_op_di
 {
         const EXEC *v = object;
 
-        (void)dialect;
         if (v->state == CAY_EXEC_ENDED && v->exit_code >= 0)
                 cay_json_i64(j, v->exit_code);
         else
@@ -267,7 +260,6 @@ static void put_signal(struct cay_json *j, const void *object, enum cay_op_diale
         const EXEC *v = object;
         char name[CAY_SIGNAL_NAME_MAX];
 
-        (void)dialect;
         cay_json_text(j, v->signal ? cay_signal_name(v->signal, name) : NULL);
 }
 
@@ -280,7 +272,6 @@ static void put_exec_advice(struct cay_json *j, const void *object, enum cay_op_
 
 static void put_duration(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
-        (void)dialect;
         cay_json_u64(j, ((const EXEC *)object)->wall_us / 1000);
 }
 
@@ -323,7 +314,6 @@ static void put_digest(struct cay_json *j, const uint8_t hash[CAY_STORE_HASH])
 
 static void put_hash(struct cay_json *j, const void *object, enum cay_op_dialect dialect)
 {
-        (void)dialect;
         put_digest(j, ((const EVENT *)object)->hash);
 }
 

@@ -79,8 +79,8 @@ static void arguments(void **state)
         assert_int_equal(o.image_count, 2);
         assert_string_equal(o.instance, "mine");
         assert_int_equal(o.root_count, 1);
-        assert_true(docker_options_has_image(&o, "c"));
-        assert_false(docker_options_has_image(&o, "d"));
+        assert_string_equal(o.images[0], "a/b:1");
+        assert_string_equal(o.images[1], "c");
 }
 
 static void variables(void **state)

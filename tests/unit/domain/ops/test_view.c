@@ -179,7 +179,7 @@ static void test_answers(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_bytes),   cmocka_unit_test(test_time),  cmocka_unit_test(test_event),
+                cmocka_unit_test(test_bytes),   cmocka_unit_test(test_time),    cmocka_unit_test(test_event),
                 cmocka_unit_test(test_sandbox), cmocka_unit_test(test_answers),
         };
 
