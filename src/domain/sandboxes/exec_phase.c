@@ -13,36 +13,21 @@ static const struct {
         enum cay_exec_end end;
 } phases[] = {
 #define CAY_EXEC_PHASE(name, word, record, end, doc) { word, CAY_EXEC_RECORD_##record, CAY_EXEC_END_##end },
-#define CAY_EXEC_EVENT(name, word, doc)
-#define CAY_EXEC_MOVE(phase, event, next)
 #include "domain/sandboxes/exec_phases.def"
-#undef CAY_EXEC_PHASE
-#undef CAY_EXEC_EVENT
-#undef CAY_EXEC_MOVE
 };
 _Static_assert(CAY_COUNT(phases) == CAY_EXEC_PHASE_COUNT, "a row for every phase");
 
 static const char *const event_words[] = {
-#define CAY_EXEC_PHASE(name, word, record, end, doc)
 #define CAY_EXEC_EVENT(name, word, doc) word,
-#define CAY_EXEC_MOVE(phase, event, next)
 #include "domain/sandboxes/exec_phases.def"
-#undef CAY_EXEC_PHASE
-#undef CAY_EXEC_EVENT
-#undef CAY_EXEC_MOVE
 };
 _Static_assert(CAY_COUNT(event_words) == CAY_EXEC_EVENT_COUNT, "a word for every event");
 
 /* 0: not legal; else the next phase plus 1. Two rows for one pair do not compile (-Woverride-init). */
 static const uint8_t moves[CAY_EXEC_PHASE_COUNT][CAY_EXEC_EVENT_COUNT] = {
-#define CAY_EXEC_PHASE(name, word, record, end, doc)
-#define CAY_EXEC_EVENT(name, word, doc)
 #define CAY_EXEC_MOVE(phase, event, next)                                                                    \
         [CAY_EXEC_PHASE_##phase][CAY_EXEC_EVENT_##event] = CAY_EXEC_PHASE_##next + 1,
 #include "domain/sandboxes/exec_phases.def"
-#undef CAY_EXEC_PHASE
-#undef CAY_EXEC_EVENT
-#undef CAY_EXEC_MOVE
 };
 
 const char *cay_exec_phase_word(enum cay_exec_phase phase)

@@ -9,21 +9,13 @@
 
 enum cay_exec_phase {
 #define CAY_EXEC_PHASE(name, word, record, end, doc) CAY_EXEC_PHASE_##name,
-#define CAY_EXEC_EVENT(name, word, doc)
-#define CAY_EXEC_MOVE(phase, event, next)
 #include "domain/sandboxes/exec_phases.def"
-#undef CAY_EXEC_PHASE
         CAY_EXEC_PHASE_COUNT
 };
 
 enum cay_exec_event {
-#define CAY_EXEC_PHASE(name, word, record, end, doc)
-#undef CAY_EXEC_EVENT
 #define CAY_EXEC_EVENT(name, word, doc) CAY_EXEC_EVENT_##name,
 #include "domain/sandboxes/exec_phases.def"
-#undef CAY_EXEC_PHASE
-#undef CAY_EXEC_EVENT
-#undef CAY_EXEC_MOVE
         CAY_EXEC_EVENT_COUNT
 };
 

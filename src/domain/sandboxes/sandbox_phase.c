@@ -17,36 +17,21 @@ static const struct {
 } phases[] = {
 #define CAY_SANDBOX_PHASE(name, word, state, operation, record, doc)                                         \
         { word, CAY_STATE_##state, CAY_PENDING_##operation, RECORD_##record },
-#define CAY_SANDBOX_EVENT(name, word, doc)
-#define CAY_SANDBOX_MOVE(phase, event, next)
 #include "domain/sandboxes/sandbox_phases.def"
-#undef CAY_SANDBOX_PHASE
-#undef CAY_SANDBOX_EVENT
-#undef CAY_SANDBOX_MOVE
 };
 _Static_assert(CAY_COUNT(phases) == CAY_SANDBOX_PHASE_COUNT, "a row for every phase");
 
 static const char *const event_words[] = {
-#define CAY_SANDBOX_PHASE(name, word, state, operation, record, doc)
 #define CAY_SANDBOX_EVENT(name, word, doc) word,
-#define CAY_SANDBOX_MOVE(phase, event, next)
 #include "domain/sandboxes/sandbox_phases.def"
-#undef CAY_SANDBOX_PHASE
-#undef CAY_SANDBOX_EVENT
-#undef CAY_SANDBOX_MOVE
 };
 _Static_assert(CAY_COUNT(event_words) == CAY_SANDBOX_EVENT_COUNT, "a word for every event");
 
 /* 0: not legal; else the next phase plus 1. Two rows for one pair do not compile (-Woverride-init). */
 static const uint8_t moves[CAY_SANDBOX_PHASE_COUNT][CAY_SANDBOX_EVENT_COUNT] = {
-#define CAY_SANDBOX_PHASE(name, word, state, operation, record, doc)
-#define CAY_SANDBOX_EVENT(name, word, doc)
 #define CAY_SANDBOX_MOVE(phase, event, next)                                                                 \
         [CAY_SANDBOX_PHASE_##phase][CAY_SANDBOX_EVENT_##event] = CAY_SANDBOX_PHASE_##next + 1,
 #include "domain/sandboxes/sandbox_phases.def"
-#undef CAY_SANDBOX_PHASE
-#undef CAY_SANDBOX_EVENT
-#undef CAY_SANDBOX_MOVE
 };
 
 const char *cay_sandbox_phase_word(enum cay_sandbox_phase phase)

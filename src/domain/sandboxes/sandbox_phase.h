@@ -11,21 +11,13 @@
 
 enum cay_sandbox_phase {
 #define CAY_SANDBOX_PHASE(name, word, state, operation, record, doc) CAY_SANDBOX_PHASE_##name,
-#define CAY_SANDBOX_EVENT(name, word, doc)
-#define CAY_SANDBOX_MOVE(phase, event, next)
 #include "domain/sandboxes/sandbox_phases.def"
-#undef CAY_SANDBOX_PHASE
         CAY_SANDBOX_PHASE_COUNT
 };
 
 enum cay_sandbox_event {
-#define CAY_SANDBOX_PHASE(name, word, state, operation, record, doc)
-#undef CAY_SANDBOX_EVENT
 #define CAY_SANDBOX_EVENT(name, word, doc) CAY_SANDBOX_EVENT_##name,
 #include "domain/sandboxes/sandbox_phases.def"
-#undef CAY_SANDBOX_PHASE
-#undef CAY_SANDBOX_EVENT
-#undef CAY_SANDBOX_MOVE
         CAY_SANDBOX_EVENT_COUNT
 };
 
