@@ -13,6 +13,7 @@
 #include "cay-net/box.h"
 #include "cay-net/confine.h"
 #include "cay-net/conn.h"
+#include "cay-net/dialler.h"
 #include "cay-net/edge.h"
 #include "domain/network/secret_text.h"
 #include "foundation/base/log.h"
@@ -35,6 +36,7 @@ struct broker {
         struct net_box *boxes;      /* owned */
         unsigned box_count;
         struct cay_timer push_again;
+        struct net_dialler dialler;
         int edge_link; /* to cay-edge, until it is opened */
 };
 
@@ -338,6 +340,9 @@ static int serve_all_take(struct helper_server *e, const void *request, const in
                 cay_str_copy(a.id, sizeof(a.id), req->box.id);
                 begin_proxied_take(b, &req->box, fds[0], &err);
                 break;
+        case NET_dial: /* a front could reach the same through a sandbox's policy: it is no wider */
+                net_dialler_begin_take(&b->dialler, &req->dial, fds[0]);
+                break;
         case NET_box_list:
                 put_list(b, req->list.from, &a);
                 break;
@@ -380,6 +385,7 @@ static int set_up(struct broker *b, const struct net_options *o, struct cay_erro
         int r;
 
         set_room(&b->world);
+        b->dialler.world = &b->world;
         b->world.on_log = on_log;
         b->world.loop = cay_loop_new();
         b->world.resolver = b->world.loop ? net_resolver_new(b->world.loop, o->resolv_conf) : NULL;
@@ -410,6 +416,7 @@ static void close_all(struct broker *b)
         b->world.on_log = NULL;
         while (b->boxes)
                 drop_box(b, &b->boxes);
+        net_dialler_done(&b->dialler);
         helper_server_close(&b->server);
         net_resolver_free(b->world.resolver);
         if (b->world.loop)

@@ -32,11 +32,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                         must(fds >= 1 && fds <= NET_FD_DIALS + NET_DIALS_MAX + 1);
                 else
                         must(fds == (req->type == NET_box_policy || req->type == NET_box_secrets ||
-                                     req->type == NET_box_proxy));
+                                     req->type == NET_box_proxy || req->type == NET_dial));
                 must(state & (req->type == NET_hello ? HELPER_FRESH : HELPER_READY));
                 must(strcmp(helper_request_name(&net_protocol, req->type), "?") != 0);
                 if (req->type == NET_log_read)
                         must(cay_id_is_valid(req->log.id));
+                else if (req->type == NET_dial)
+                        must(strnlen(req->dial.host, NET_NAME) < NET_NAME && req->dial.host[0] &&
+                             req->dial.port - 1 < 65535 && req->dial.may_private <= 1);
                 else if (req->type != NET_hello && req->type != NET_box_list)
                         must(cay_id_is_valid(req->box.id));
         }

@@ -566,6 +566,52 @@ static void read_log(struct cay_network_broker *n, const char *id, struct cay_ne
         engine_link_ask(&ask->client->link, &ask->call, &req, NULL, 0);
 }
 
+/* Connections of the daemon itself */
+
+int cay_network_client_dial(struct cay_network_broker *n, const char *host, uint16_t port, bool may_private,
+                            struct cay_error *err)
+{
+        struct net_request req = { .type = NET_dial, .dial = { .port = port, .may_private = may_private } };
+        struct client *c = self(n);
+        struct ask *ask;
+        int ends[2];
+
+        if (!cay_str_copy(req.dial.host, sizeof(req.dial.host), host) || !host[0] || port == 0)
+                return cay_fail(err, CAY_INVALID, "the host's name must have 1 to %zu bytes",
+                                sizeof(req.dial.host) - 1);
+        if (!c->is_ready)
+                return cay_fail(err, CAY_UNAVAILABLE, "cay-net does not run at the moment");
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "make a socket for a connection");
+        ask = new_ask(c, "", NULL, on_connected);
+        if (ask)
+                engine_link_ask(&c->link, &ask->call, &req, &ends[1], 1); /* copies it */
+        close(ends[1]);
+        return ends[0];
+}
+
+int cay_network_client_dialled(int call, int *ret_fd, struct cay_error *err)
+{
+        struct net_dialled got;
+        int fds[SYS_FDS_MAX];
+        unsigned count = 0;
+        ssize_t n = sys_recv_fds(call, &got, sizeof(got), fds, &count, MSG_DONTWAIT);
+
+        if (n == -EAGAIN || n == -EINTR)
+                return 1;
+        if (n == (ssize_t)sizeof(got) && got.magic == NET_DIALLED_MAGIC && got.size == sizeof(got)) {
+                if (got.code == CAY_OK && count == 1) {
+                        *ret_fd = fds[0];
+                        return 0;
+                }
+                sys_close_fds(fds, count);
+                got.text[sizeof(got.text) - 1] = '\0';
+                return cay_fail(err, CAY_UNAVAILABLE, "%s", got.text);
+        }
+        sys_close_fds(fds, n < 0 ? 0 : count);
+        return cay_fail(err, CAY_UNAVAILABLE, "cay-net ended before it was connected");
+}
+
 /* The rest of the port */
 
 static bool has(struct cay_network_broker *n, const char *id)

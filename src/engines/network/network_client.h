@@ -20,4 +20,12 @@ int cay_network_client_new(struct cay_loop *loop, struct cay_network_broker **re
 int cay_network_client_open_take(struct cay_network_broker *n, int sock, struct cay_error *err);
 /* Waits, at most this long, until it is ready or cannot become so: for start-up. */
 void cay_network_client_await(struct cay_network_broker *n, int ms);
+/*
+ * A connection of the daemon itself: a descriptor that becomes readable when its outcome is there, or -1. Closing it ends the call.
+ * may_private: also to addresses that are not public, and to this host's own.
+ */
+int cay_network_client_dial(struct cay_network_broker *n, const char *host, uint16_t port, bool may_private,
+                            struct cay_error *err);
+/* The outcome: 0 and the connected socket; 1: not yet; -1: err. */
+int cay_network_client_dialled(int call, int *ret_fd, struct cay_error *err);
 void cay_network_client_free(struct cay_network_broker *n); /* accepts NULL */

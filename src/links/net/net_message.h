@@ -9,6 +9,9 @@
  * domain/network/policy_text.h describes. The sockets of a box are those of sys_divert_set_up
  * (foundation/sys/net_divert.h).
  *
+ * dial is for the daemon itself, which may open no socket: a connection to the agent of a user's machine. It is answered at once; the outcome
+ * comes later, over the socket that was passed with it. Whoever closes the other end of that socket does not want it any more.
+ *
  * Log entries have numbers per sandbox, from 1 and without gaps. cay-net keeps the latest entries of each
  * sandbox and sends each new one to the current front. A front that finds a gap, or that is new, requests
  * missing entries with log_read.
@@ -19,7 +22,7 @@
 
 #include "links/helper/helper_message.h"
 
-#define NET_WIRE_VERSION 1u
+#define NET_WIRE_VERSION 2u
 #define NET_WIRE_MAGIC 0x6361796eu
 #define NET_BOXES_MAX 1024u    /* sandboxes at once */
 #define NET_LOG_MAX 500u       /* entries kept per sandbox */
@@ -70,6 +73,20 @@ struct net_box_request { /* box_add, box_policy; the others read `id` alone */
         uint64_t up_bytes, down_bytes, log_next;
 };
 
+struct net_dial_request {
+        char host[NET_NAME];  /* a name or an address */
+        uint32_t port;        /* 1 to 65535 */
+        uint32_t may_private; /* 0: public addresses that are not this host's; 1: any */
+};
+
+#define NET_DIALLED_MAGIC 0x63617964u
+
+struct net_dialled { /* with the connected TCP socket where the code is CAY_OK */
+        uint32_t magic, size;
+        uint32_t code;      /* enum cay_code */
+        char text[NET_WHY]; /* why not, for people; names no address behind a name */
+};
+
 struct net_request {
         HELPER_REQUEST_HEAD;
         union {
@@ -77,6 +94,7 @@ struct net_request {
                         uint32_t version;
                 } hello;
                 struct net_box_request box;
+                struct net_dial_request dial;
                 struct {
                         uint32_t from; /* first row to return */
                 } list;
@@ -133,5 +151,5 @@ struct net_answer {
 
 extern const struct helper_protocol net_protocol;
 
-/* After helper_request_check: -EPROTO when a request that names a sandbox has no id in it. */
+/* After helper_request_check: -EPROTO when a request that names a sandbox has no id in it, or dial no host, port or flag. */
 int net_request_check_id(const struct net_request *req);

@@ -18,6 +18,8 @@ static struct net_request request(uint32_t type)
 
         if (type == NET_log_read)
                 snprintf(r.log.id, sizeof(r.log.id), "box-1");
+        else if (type == NET_dial)
+                r.dial = (struct net_dial_request){ .host = "h.example", .port = 443 };
         else if (type != NET_hello && type != NET_box_list)
                 snprintf(r.box.id, sizeof(r.box.id), "box-1");
         return r;
@@ -46,7 +48,7 @@ static void each_row_passes_as_it_is_and_in_its_state_alone(void **state)
                 { NET_box_policy, 1, HELPER_READY }, { NET_box_secrets, 1, HELPER_READY },
                 { NET_box_drop, 0, HELPER_READY },   { NET_box_list, 0, HELPER_READY },
                 { NET_box_stats, 0, HELPER_READY },  { NET_log_read, 0, HELPER_READY },
-                { NET_box_proxy, 1, HELPER_READY },
+                { NET_box_proxy, 1, HELPER_READY },  { NET_dial, 1, HELPER_READY },
         };
 
         assert_int_equal(sizeof(rows) / sizeof(rows[0]), NET_TYPE_COUNT - 1);
@@ -102,12 +104,32 @@ static void an_id_is_one(void **state)
         assert_int_equal(checked(&r, 0, HELPER_READY), -EPROTO);
 }
 
+static void a_dialled_host_is_one(void **state)
+{
+        struct net_request r = request(NET_dial);
+
+        memset(r.dial.host, 'a', sizeof(r.dial.host)); /* without its end */
+        assert_int_equal(checked(&r, 1, HELPER_READY), -EPROTO);
+        r = request(NET_dial);
+        r.dial.host[0] = '\0';
+        assert_int_equal(checked(&r, 1, HELPER_READY), -EPROTO);
+        r = request(NET_dial);
+        r.dial.port = 0;
+        assert_int_equal(checked(&r, 1, HELPER_READY), -EPROTO);
+        r.dial.port = 65536;
+        assert_int_equal(checked(&r, 1, HELPER_READY), -EPROTO);
+        r = request(NET_dial);
+        r.dial.may_private = 2;
+        assert_int_equal(checked(&r, 1, HELPER_READY), -EPROTO);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(each_row_passes_as_it_is_and_in_its_state_alone),
                 cmocka_unit_test(other_sizes_magics_and_types_do_not),
                 cmocka_unit_test(an_id_is_one),
+                cmocka_unit_test(a_dialled_host_is_one),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
