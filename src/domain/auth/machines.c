@@ -159,7 +159,7 @@ int cay_machine_make(const struct cay_machines *m, const char *owner, const char
         return cay_proof_code_make(ret->code) == 0 ? 0 : cay_fail(err, CAY_INTERNAL, "make a pairing code");
 }
 
-/* Records: "CREATED PAIRED KEY|- CODE|- UNTIL ABOUT" */
+/* Records: "[URL public|any ]CREATED PAIRED KEY|- CODE|- UNTIL ABOUT" */
 
 void cay_machine_record_name(const struct cay_machine *machine, char ret[CAY_MACHINE_RECORD_NAME])
 {
@@ -173,9 +173,30 @@ int cay_machine_record(const struct cay_machine *machine, struct cay_buf *out)
         if (machine->paired_wall_ms > 0 &&
             cay_base64url_encode(machine->key, CAY_PROOF_KEY, key, sizeof(key)) < 0)
                 return -ENOSPC;
+        if (machine->url[0] &&
+            cay_buf_printf(out, "%s %s ", machine->url, machine->may_private ? "any" : "public") < 0)
+                return -ENOSPC;
         return cay_buf_printf(out, "%" PRIu64 " %" PRIu64 " %s %s %" PRIu64 " %s", machine->created_wall_ms,
                               machine->paired_wall_ms, key, machine->code[0] ? machine->code : "-",
                               machine->code_until_wall_ms, machine->about);
+}
+
+/* Where the rest of the record begins, or NULL. */
+static const char *read_url(const char *record, struct cay_machine *ret)
+{
+        const char *end = strchr(record, ' ');
+        struct cay_machine_url url;
+        struct cay_error err = { 0 };
+
+        if (record[0] != 'w')
+                return record;
+        if (!end || (size_t)(end - record) >= sizeof(ret->url))
+                return NULL;
+        memcpy(ret->url, record, (size_t)(end - record));
+        ret->may_private = cay_str_starts(end, " any ");
+        if (!ret->may_private && !cay_str_starts(end, " public "))
+                return NULL;
+        return cay_machine_url_read(ret->url, &url, &err) == 0 ? strchr(end + 1, ' ') + 1 : NULL;
 }
 
 static bool read_text(const char *record, struct cay_machine *ret)
@@ -183,6 +204,9 @@ static bool read_text(const char *record, struct cay_machine *ret)
         char key[64] = "", code[64] = "";
         int at = 0;
 
+        record = read_url(record, ret);
+        if (!record)
+                return false;
         if (sscanf(record, "%" SCNu64 " %" SCNu64 " %63s %63s %" SCNu64 " %n", &ret->created_wall_ms,
                    &ret->paired_wall_ms, key, code, &ret->code_until_wall_ms, &at) != 5 ||
             at == 0)

@@ -3,11 +3,15 @@
  * Users' own machines: which ones there are, whose they are, and the key by which each is known. A machine begins with a pairing code that
  * its owner carries to it. When its agent has proven that it has the code, its key takes the code's place, for good.
  *
+ * A machine with a URL is dialled by the daemon (`cay agent --listen` behind a tunnel); the others dial in. Only an administrator's may be
+ * elsewhere than at a public address.
+ *
  * A record is a value of the store: its name is "machine.NAME.OWNER", its text has the rest. The code is in it until it was used; it is
  * worth nothing after CAY_MACHINE_CODE_MS, or after CAY_MACHINE_TRIES failures.
  */
 #pragma once
 
+#include "domain/auth/machine_url.h"
 #include "domain/auth/proof.h"
 #include "foundation/base/buf.h"
 #include "foundation/base/error.h"
@@ -15,7 +19,8 @@
 
 #define CAY_MACHINE_PREFIX "machine."
 #define CAY_MACHINE_RECORD_NAME (sizeof(CAY_MACHINE_PREFIX) + CAY_NAME_MAX + 1 + CAY_NAME_MAX)
-#define CAY_MACHINE_RECORD_MAX 512u
+#define CAY_MACHINE_RECORD_MAX 1024u
+#define CAY_MACHINE_PROBLEM_MAX 199
 #define CAY_MACHINES_MAX 10000u
 #define CAY_MACHINES_OWNER_MAX 100u
 #define CAY_MACHINE_ABOUT_MAX 127
@@ -29,9 +34,14 @@ struct cay_machine {
         char code[CAY_PROOF_CODE];                /* "": none */
         uint64_t code_until_wall_ms;
         char about[CAY_MACHINE_ABOUT_MAX + 1]; /* what its agent says about it */
+        char url[CAY_MACHINE_URL_MAX + 1];     /* "": its agent dials the daemon */
+        bool may_private;                      /* the URL may lead to any address */
         /* not stored: */
         unsigned tries;
-        uint64_t seen_wall_ms; /* when its agent was last connected; 0: not since the daemon started */
+        char problem[CAY_MACHINE_PROBLEM_MAX +
+                     1];           /* why it is not connected, for people; "": nothing is known */
+        uint64_t next_try_wall_ms; /* when it is dialled again; 0: it is not waited for */
+        uint64_t seen_wall_ms;     /* when its agent was last connected; 0: not since the daemon started */
 };
 
 struct cay_machine_facts { /* of one that is connected */

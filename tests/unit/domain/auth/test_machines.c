@@ -59,7 +59,26 @@ static void records_come_back(void **state)
         assert_string_equal(got.about, m.about);
         assert_string_equal(got.code, "");
         assert_string_equal(got.owner, "anna");
+        snprintf(m.url, sizeof(m.url), "wss://a.example:8443/x");
+        for (unsigned i = 0; i < 2; i++) {
+                m.may_private = i;
+                cay_buf_clear(&text);
+                assert_int_equal(cay_machine_record(&m, &text), 0);
+                assert_int_equal(cay_machine_read(name, cay_buf_data(&text), &got, &err), 0);
+                assert_string_equal(got.url, m.url);
+                assert_int_equal(got.may_private, i);
+                assert_string_equal(got.about, m.about);
+        }
+        memset(m.url + 22, 'x', sizeof(m.url) - 23); /* the longest record there can be */
+        memset(m.about, 'x', sizeof(m.about) - 1);
+        cay_buf_clear(&text);
+        assert_int_equal(cay_machine_record(&m, &text), 0);
+        assert_int_equal(cay_machine_read(name, cay_buf_data(&text), &got, &err), 0);
+        assert_int_equal(strlen(got.url), CAY_MACHINE_URL_MAX);
         cay_buf_done(&text);
+        assert_int_equal(cay_machine_read(name, "wss://h some 1 0 - - 3 ", &got, &err), -1);
+        assert_int_equal(cay_machine_read(name, "w any 1 0 - - 3 ", &got, &err), -1);
+        assert_int_equal(cay_machine_read(name, "wss://h any", &got, &err), -1);
 
         assert_int_equal(cay_machine_read("machine.laptop", "1 2 - - 3 ", &got, &err), -1);
         assert_int_equal(cay_machine_read(name, "1 2 - - 3 ", &got, &err), -1); /* paired, and no key */
