@@ -395,7 +395,7 @@ static int open_all(struct agent *a, struct cay_error *err)
         agent_prompt_open(&a->prompt, a->loop, STDIN_FILENO, on_key_stop);
         if (sys_give_up_root(NOBODY) < 0) /* the warden keeps it; from here on strangers' bytes are read */
                 return cay_fail(err, CAY_INTERNAL, "give up privileges");
-        return agent_confine(err);
+        return agent_confine(false, err);
 }
 
 static void close_all(struct agent *a)
