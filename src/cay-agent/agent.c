@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent's connection: dialled, proven, watched, and dialled again. */
+/* The agent: its connection, dialled again and again or awaited, and what is served by it. */
 #include "cay-agent/agent.h"
 
 #include <errno.h>
@@ -7,31 +7,24 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "cay-agent/confine.h"
-#include "domain/auth/digest.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/str.h"
 #include "foundation/sys/confine.h"
+#include "links/agent/agent_pause.h"
 
 #define NOBODY 65534u
-#define PATIENCE_MS 20000u /* from dialling to WELCOME */
-#define PAUSE_FIRST_MS 250u
-#define PAUSE_MOST_MS 30000u
-#define STEADY_MS 10000u /* a connection that lived so long was a good one: pauses begin small again */
-#define SHORT_TRIES 2u   /* the daemon answers, so it is the network that cuts: at most a second */
-#define SILENT_BEATS 3u
-#define CHALLENGE_SIGNED (AGENT_HEAD + 2 + AGENT_KEY + AGENT_NONCE)
 
-static void tell(const char *what, const char *text)
+void agent_tell(const char *what, const char *text)
 {
         fprintf(stderr, "cay agent: %s%s\n", what, text);
 }
 
-static void leave(struct agent *a, int status)
+void agent_leave(struct agent *a, int status, const char *why)
 {
+        agent_tell("", why);
         a->is_over = true;
         a->status = status;
         cay_loop_stop(a->loop);
@@ -43,56 +36,39 @@ static void dial(struct agent *a);
 
 static void on_pause_over(struct cay_timer *t)
 {
-        dial(cay_container_of(t, struct agent, timer));
+        dial(cay_container_of(t, struct agent, pause));
 }
 
-/* Doubled each time up to a ceiling, of which a random half is taken: many agents must not return at once. */
-static uint32_t next_pause(struct agent *a)
+static void pause_and_dial(struct agent *a, bool was_served, const char *why)
 {
-        uint32_t most = PAUSE_FIRST_MS << (a->tries < 7 ? a->tries : 7), random = 0;
-
-        if (most > PAUSE_MOST_MS)
-                most = PAUSE_MOST_MS;
-        a->tries++;
-        if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
-                random = (uint32_t)cay_clock_ns();
-        return most / 2 + random % (most / 2 + 1);
-}
-
-static void pause_and_dial(struct agent *a, const char *why)
-{
-        uint32_t ms;
+        uint32_t ms, random = 0;
         char text[400];
 
         if (a->is_over)
                 return;
-        if (a->step == AGENT_STEP_SERVING) {
-                unsigned most = cay_clock_ms() - a->welcomed_ms >= STEADY_MS ? 0 : SHORT_TRIES;
-
-                a->tries = a->tries < most ? a->tries : most;
-        }
-        ms = next_pause(a);
+        if (was_served)
+                agent_pause_was_served(&a->tries, cay_clock_ms() - a->peer.welcomed_ms);
+        if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+                random = (uint32_t)cay_clock_ns();
+        ms = agent_pause_ms(&a->tries, random);
         snprintf(text, sizeof(text), "%.300s; trying again in %u.%u s", why, ms / 1000, ms % 1000 / 100);
-        tell(a->step == AGENT_STEP_SERVING ? "away: " : "not connected: ", text);
-        a->step = AGENT_STEP_PAUSE;
-        cay_timer_set(a->loop, &a->timer, ms, on_pause_over);
+        agent_tell(was_served ? "away: " : "not connected: ", text);
+        cay_timer_set(a->loop, &a->pause, ms, on_pause_over);
 }
 
 static void on_end(struct agent_dial *d, const char *why)
 {
         struct agent *a = cay_container_of(d, struct agent, dial);
+        bool was_served = agent_lost(a, &a->peer);
 
-        a->serial++;
-        agent_serve_away(a);
-        agent_channels_done(&a->channels);
-        a->channels.held = false;
-        pause_and_dial(a, a->why[0] ? a->why : why);
-        a->why[0] = '\0';
+        agent_peer_end(&a->peer);
+        pause_and_dial(a, was_served, why);
 }
 
-static void drop_connection(struct agent *a, const char *why)
+static void on_peer_fail(struct agent_peer *p, const char *why)
 {
-        cay_str_copy(a->why, sizeof(a->why), why);
+        struct agent *a = cay_container_of(p, struct agent, peer);
+
         agent_dial_abort(&a->dial);
         on_end(&a->dial, why);
 }
@@ -103,7 +79,9 @@ int agent_say(struct agent *a, const struct agent_message *m)
 {
         uint8_t bytes[AGENT_SMALL_MAX];
         int len = agent_message_write(m, bytes, sizeof(bytes));
-        ssize_t r = len < 0 ? len : cay_ws_send(&a->dial.ws, CAY_WS_BINARY, bytes, (size_t)len);
+        ssize_t r = len < 0      ? len
+                    : !a->served ? -EPIPE
+                                 : cay_ws_send(a->served->ws, CAY_WS_BINARY, bytes, (size_t)len);
 
         return r < 0 ? (int)r : 0;
 }
@@ -113,170 +91,90 @@ static void on_over(struct cay_deferred *d)
         struct agent *a = cay_container_of(d, struct agent, over);
 
         a->over.run = NULL;
-        if (a->dial.is_busy)
-                drop_connection(a, "there is no room for more");
+        if (a->served && a->over_serial == a->serial)
+                a->served->on_fail(a->served, "there is no room for more");
 }
 
 static ssize_t send_channel(struct agent_channels *c, const void *bytes, size_t len)
 {
         struct agent *a = cay_container_of(c, struct agent, channels);
-        ssize_t r = cay_ws_send(&a->dial.ws, CAY_WS_BINARY, bytes, len);
+        ssize_t r = a->served ? cay_ws_send(a->served->ws, CAY_WS_BINARY, bytes, len) : -EPIPE;
 
         if (r < 0 && !a->over.run) { /* bytes are missing now; not inside the channels' own call */
                 a->over.run = on_over;
+                a->over_serial = a->serial;
                 cay_loop_defer(a->loop, &a->over);
         }
         if (r >= (ssize_t)AGENT_QUEUED_HIGH)
-                cay_ws_ask_drain(&a->dial.ws);
+                cay_ws_ask_drain(a->served->ws);
         return r;
 }
 
-static void on_drain(struct agent_dial *d)
+void agent_drained(struct agent *a, const struct agent_peer *p)
 {
-        agent_channels_drained(&cay_container_of(d, struct agent, dial)->channels);
-}
-
-/* Proofs */
-
-static void on_open(struct agent_dial *d)
-{
-        struct agent *a = cay_container_of(d, struct agent, dial);
-        struct agent_message m = { .type = AGENT_hello, .hello.version = AGENT_VERSION };
-        struct utsname u;
-        int len;
-
-        cay_str_copy(m.hello.name, sizeof(m.hello.name), a->options.name);
-        if (!a->state.is_paired)
-                memcpy(m.hello.code_id, a->code, AGENT_CODE_ID);
-        memcpy(m.hello.key, a->state.pair.key, sizeof(m.hello.key));
-        if (uname(&u) == 0)
-                snprintf(m.hello.about, sizeof(m.hello.about), "%.30s %.40s %.20s, cay %s", u.sysname,
-                         u.release, u.machine, CAY_VERSION);
-        if (cay_digest_random(m.hello.nonce, sizeof(m.hello.nonce)) < 0 ||
-            (len = agent_message_write(&m, a->said, sizeof(a->said))) < 0 ||
-            cay_ws_send(&d->ws, CAY_WS_BINARY, a->said, (size_t)len) < 0) {
-                drop_connection(a, "the first message could not be sent");
-                return;
-        }
-        a->hello_len = (size_t)len;
-        a->step = AGENT_STEP_CHALLENGE;
-}
-
-/* The daemon proves itself first. */
-static bool is_proven(const struct agent *a, const struct agent_challenge *c)
-{
-        size_t len = a->hello_len + CHALLENGE_SIGNED;
-        uint8_t mac[AGENT_MAC];
-
-        if (!cay_proof_is_signed(c->key, "daemon", a->said, len, c->signature))
-                return false;
-        if (a->state.is_paired)
-                return memcmp(c->key, a->state.daemon, sizeof(c->key)) == 0;
-        return cay_proof_mac(a->code, "daemon", a->said, len, mac) == 0 &&
-               cay_digest_equal(mac, c->mac, sizeof(mac));
-}
-
-static void hear_challenge(struct agent *a, const struct agent_challenge *c, const void *bytes, size_t len)
-{
-        struct agent_message m = { .type = AGENT_proof };
-
-        if (a->hello_len + len > sizeof(a->said) || c->version != AGENT_VERSION) {
-                drop_connection(a, "the daemon speaks another version");
-                return;
-        }
-        memcpy(a->said + a->hello_len, bytes, len);
-        a->said_len = a->hello_len + len;
-        if (!is_proven(a, c)) {
-                if (a->state.is_paired) { /* somebody else answers there: it learns nothing, and may go away again */
-                        drop_connection(a, "the server is not the daemon that this machine was paired with");
-                        return;
-                }
-                tell("", "the pairing code is wrong, was used, or is too old, or this is not the daemon that "
-                         "made it");
-                leave(a, 1);
-                return;
-        }
-        memcpy(a->daemon, c->key, sizeof(a->daemon));
-        if (cay_proof_sign(&a->state.pair, "agent", a->said, a->said_len, m.proof.signature) < 0 ||
-            (a->state.is_paired ? cay_digest_random(m.proof.mac, sizeof(m.proof.mac))
-                                : cay_proof_mac(a->code, "agent", a->said, a->said_len, m.proof.mac)) < 0 ||
-            agent_say(a, &m) < 0) {
-                drop_connection(a, "the proof could not be sent");
-                return;
-        }
-        a->step = AGENT_STEP_WELCOME;
+        if (a->served == p)
+                agent_channels_drained(&a->channels);
 }
 
 /* Being served */
 
-/* The daemon sends PING; one that falls silent is gone, whatever TCP says. */
-static void on_silence(struct cay_timer *t)
+bool agent_lost(struct agent *a, const struct agent_peer *p)
 {
-        struct agent *a = cay_container_of(t, struct agent, timer);
-        uint64_t now = cay_clock_ms(), quiet = now - a->heard_ms,
-                 most = (uint64_t)a->heartbeat_ms * SILENT_BEATS;
-        struct cay_error err = { 0 };
-
-        if (a->engine->ops->health(a->engine, &err) < 0) {
-                tell("", err.msg);
-                leave(a, 1);
-        } else if (quiet >= most) {
-                drop_connection(a, "nothing was heard of the daemon");
-        } else {
-                cay_timer_set(a->loop, t, most - quiet, on_silence);
-        }
+        if (a->served != p)
+                return false;
+        a->served = NULL;
+        a->serial++;
+        agent_serve_away(a);
+        agent_channels_done(&a->channels);
+        a->channels.held = false;
+        return true;
 }
 
-static int remember_daemon(struct agent *a)
+bool agent_is_well(struct agent *a)
+{
+        struct cay_error err = { 0 };
+
+        if (a->engine->ops->health(a->engine, &err) == 0)
+                return true;
+        agent_leave(a, 1, err.msg);
+        return false;
+}
+
+static int remember_daemon(struct agent *a, const struct agent_peer *p)
 {
         struct cay_error err = { 0 };
         char print[CAY_PROOF_PRINT];
 
         if (a->state.is_paired)
                 return 0;
-        if (agent_state_pin(&a->state, a->daemon, &err) < 0) {
-                tell("", err.msg);
-                leave(a, 1);
+        if (agent_state_pin(&a->state, p->daemon, &err) < 0) {
+                agent_leave(a, 1, err.msg);
                 return -1;
         }
         explicit_bzero(a->code, sizeof(a->code));
-        cay_proof_print(a->daemon, print);
-        tell("paired with daemon ", print);
+        cay_proof_print(p->daemon, print);
+        agent_tell("paired with daemon ", print);
         return 0;
 }
 
-static void hear_welcome(struct agent *a, const struct agent_welcome *w)
+void agent_welcomed(struct agent *a, struct agent_peer *p, const char *name)
 {
         char print[CAY_PROOF_PRINT], text[2 * CAY_NAME_MAX + 1024];
 
-        if (remember_daemon(a) < 0)
+        if (remember_daemon(a, p) < 0)
                 return;
-        a->heartbeat_ms = w->heartbeat_ms >= 100 ? w->heartbeat_ms : 100;
-        a->step = AGENT_STEP_SERVING;
-        a->welcomed_ms = a->heard_ms = cay_clock_ms();
-        cay_timer_set(a->loop, &a->timer, (uint64_t)a->heartbeat_ms * SILENT_BEATS, on_silence);
+        if (a->served) /* the daemon noticed first that it was dead */
+                a->served->on_fail(a->served, "the daemon has connected again");
+        a->served = p;
         cay_proof_print(a->state.pair.key, print);
-        snprintf(text, sizeof(text), "%s as '%s', this machine's fingerprint is %s", a->options.text, w->name,
-                 print);
-        tell("connected to ", text);
+        snprintf(text, sizeof(text), "%s as '%s', this machine's fingerprint is %s",
+                 p->has_knocked ? a->listen_text : a->options.text, name, print);
+        agent_tell(p->has_knocked ? "the daemon is connected to " : "connected to ", text);
         if (agent_serve_begin(a) < 0)
-                drop_connection(a, "there is no room for more");
+                p->on_fail(p, "there is no room for more");
 }
 
-static void hear_refused(struct agent *a, const struct agent_refused *r)
-{
-        char why[AGENT_TEXT_MAX + 1];
-
-        cay_str_copy(why, sizeof(why), r->text);
-        if (r->code == CAY_DENIED || r->code == CAY_UNSUPPORTED) {
-                tell("refused: ", why);
-                leave(a, 1);
-        } else {
-                drop_connection(a, why);
-        }
-}
-
-static int hear_served(struct agent *a, struct agent_message *m)
+int agent_hear_served(struct agent *a, struct agent_message *m)
 {
         switch (m->type) {
         case AGENT_ping:
@@ -296,43 +194,34 @@ static int hear_served(struct agent *a, struct agent_message *m)
         }
 }
 
-static void on_message(struct agent_dial *d, const void *bytes, size_t len)
-{
-        struct agent *a = cay_container_of(d, struct agent, dial);
-        struct agent_message m;
-
-        if (agent_message_read(bytes, len, AGENT_DAEMON, &m) < 0) {
-                drop_connection(a, "the daemon broke the protocol");
-                return;
-        }
-        a->heard_ms = cay_clock_ms();
-        if (m.type == AGENT_refused)
-                hear_refused(a, &m.refused);
-        else if (a->step == AGENT_STEP_CHALLENGE && m.type == AGENT_challenge)
-                hear_challenge(a, &m.challenge, bytes, len);
-        else if (a->step == AGENT_STEP_WELCOME && m.type == AGENT_welcome)
-                hear_welcome(a, &m.welcome);
-        else if (a->step != AGENT_STEP_SERVING || hear_served(a, &m) < 0)
-                drop_connection(a, "the daemon broke the protocol");
-}
-
 /* Dialling */
 
-static void on_late(struct cay_timer *t)
+static void on_open(struct agent_dial *d)
 {
-        drop_connection(cay_container_of(t, struct agent, timer), "no answer came in time");
+        agent_peer_begin(&cay_container_of(d, struct agent, dial)->peer);
+}
+
+static void on_message(struct agent_dial *d, const void *bytes, size_t len)
+{
+        agent_peer_hear(&cay_container_of(d, struct agent, dial)->peer, bytes, len);
+}
+
+static void on_drain(struct agent_dial *d)
+{
+        struct agent *a = cay_container_of(d, struct agent, dial);
+
+        agent_drained(a, &a->peer);
 }
 
 static void dial(struct agent *a)
 {
         struct cay_error err = { 0 };
 
-        a->step = AGENT_STEP_DIALLING;
         if (agent_dial_begin(&a->dial, &a->options.url, &err) < 0) {
-                pause_and_dial(a, err.msg);
+                pause_and_dial(a, false, err.msg);
                 return;
         }
-        cay_timer_set(a->loop, &a->timer, PATIENCE_MS, on_late);
+        agent_peer_wait(&a->peer);
 }
 
 /* Starting */
@@ -349,7 +238,7 @@ static int read_code(struct agent *a, struct cay_error *err)
                 return cay_fail(err, CAY_INVALID,
                                 "this machine is not paired with %.100s: type the code of `cay remote add` "
                                 "on standard input",
-                                a->options.text);
+                                a->options.is_listening ? "a daemon that dials it" : a->options.text);
         if (!cay_proof_code_read(text, a->code))
                 return cay_fail(err, CAY_INVALID,
                                 "this is no pairing code: it has four groups of five letters and digits");
@@ -363,8 +252,7 @@ static void on_signal(struct cay_signal *s, int signo, int pid)
 
         (void)signo;
         (void)pid;
-        tell("", "stopping: all sandboxes on this machine end");
-        leave(a, 0);
+        agent_leave(a, 0, "stopping: all sandboxes on this machine end");
 }
 
 static void on_key_stop(struct agent_prompt *p)
@@ -381,6 +269,7 @@ static int open_all(struct agent *a, struct cay_error *err)
         a->loop = cay_loop_new();
         if (!a->loop)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "make the event loop");
+        a->peer = (struct agent_peer){ .agent = a, .ws = &a->dial.ws, .on_fail = on_peer_fail };
         a->dial.on_open = on_open;
         a->dial.on_message = on_message;
         a->dial.on_drain = on_drain;
@@ -390,19 +279,32 @@ static int open_all(struct agent *a, struct cay_error *err)
                 return -1;
         if (cay_signal_open(a->loop, &a->signals, signals, CAY_COUNT(signals), on_signal) < 0)
                 return cay_fail(err, CAY_INTERNAL, "watch signals");
-        if (agent_dial_init(&a->dial, a->loop, &a->options.url, a->options.ca, err) < 0)
+        if ((a->options.is_listening
+                     ? agent_listen_open(&a->listen, a, err)
+                     : agent_dial_init(&a->dial, a->loop, &a->options.url, a->options.ca, err)) < 0)
                 return -1;
         agent_prompt_open(&a->prompt, a->loop, STDIN_FILENO, on_key_stop);
         if (sys_give_up_root(NOBODY) < 0) /* the warden keeps it; from here on strangers' bytes are read */
                 return cay_fail(err, CAY_INTERNAL, "give up privileges");
-        return agent_confine(false, err);
+        return agent_confine(a->options.is_listening, err);
+}
+
+static void tell_where(const struct agent *a)
+{
+        agent_tell("waiting for the daemon at ", a->listen_text);
+        if (!a->options.is_loopback)
+                agent_tell("", "this is not a loopback address and there is no TLS here: whoever is on the "
+                               "way can read and change "
+                               "what is said");
 }
 
 static void close_all(struct agent *a)
 {
-        cay_timer_clear(&a->timer);
-        if (a->step == AGENT_STEP_SERVING && a->dial.is_busy)
+        cay_timer_clear(&a->pause);
+        if (a->served == &a->peer && a->dial.is_busy)
                 agent_dial_close(&a->dial, "the agent stops");
+        agent_listen_close(&a->listen);
+        agent_peer_end(&a->peer);
         if (a->loop) {
                 agent_channels_done(&a->channels);
                 agent_dial_done(&a->dial);
@@ -425,18 +327,21 @@ int agent_main(int argc, char **argv)
         signal(SIGPIPE, SIG_IGN);
         r = agent_options_read(argc, argv, &a.options, &err);
         if (r < 0) {
-                tell("", err.msg);
+                agent_tell("", err.msg);
                 return 2;
         }
         a.state.pin = -1;
         agent_rules_init(&a.rules);
         r = open_all(&a, &err);
         if (r == 0) {
-                dial(&a);
+                if (a.options.is_listening)
+                        tell_where(&a);
+                else
+                        dial(&a);
                 r = cay_loop_run(a.loop) < 0 ? cay_fail(&err, CAY_INTERNAL, "the event loop failed") : 0;
         }
         if (r < 0)
-                tell("", err.msg);
+                agent_tell("", err.msg);
         close_all(&a);
         return r < 0 ? 1 : a.status;
 }

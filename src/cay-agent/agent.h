@@ -2,7 +2,7 @@
 /*
  * cay-agent: lets one paired daemon make sandboxes on this machine (`cay agent`).
  *
- * Theory of operation. The agent dials the daemon, so nothing listens here. Both prove their keys (docs/agent-link.md), then the agent
+ * Theory of operation. The agent dials the daemon, so nothing listens here; or, behind a tunnel of its user, it is dialled. Both prove their keys (docs/agent-link.md), then the agent
  * serves requests about boxes with the native engine, whose warden it started before it gave up root. Box links are relayed as channels.
  * A lost connection is dialled again, with growing and random pauses; the boxes live on meanwhile, and box links continue by themselves.
  * The daemon can ask for boxes and nothing else. Whether there are any, with which folders, and whether they isolate is said by the rules
@@ -11,7 +11,9 @@
 #pragma once
 
 #include "cay-agent/dial.h"
+#include "cay-agent/listen.h"
 #include "cay-agent/options.h"
+#include "cay-agent/peer.h"
 #include "cay-agent/prompt.h"
 #include "cay-agent/rules.h"
 #include "cay-agent/state.h"
@@ -21,14 +23,6 @@
 
 struct agent_helper { /* cay-process; zeroed: not started */
         int pid, keeper;
-};
-
-enum agent_step { /* what it waits for */
-                  AGENT_STEP_PAUSE,
-                  AGENT_STEP_DIALLING,
-                  AGENT_STEP_CHALLENGE,
-                  AGENT_STEP_WELCOME,
-                  AGENT_STEP_SERVING,
 };
 
 struct agent {
@@ -43,20 +37,18 @@ struct agent {
                 *engine; /* of isolated boxes; or of the user's own processes, if the rules say so */
         struct agent_helper helper; /* that makes the latter */
         struct agent_dial dial;
-        struct cay_timer timer; /* the next try, or the end of patience */
-        struct cay_deferred over;
-        enum agent_step step;
+        struct agent_peer peer; /* at the other end of it */
+        struct cay_timer pause; /* until the next try */
         unsigned tries;
-        uint64_t welcomed_ms, heard_ms;
-        uint32_t heartbeat_ms;
-        uint8_t said[AGENT_SMALL_MAX]; /* HELLO, then CHALLENGE */
-        size_t hello_len, said_len;
-        uint8_t daemon[CAY_PROOF_KEY]; /* that it proved */
+        struct agent_listen listen; /* instead of the three above */
+        char listen_text[CAY_URL_HOST_MAX + 16];
+        struct agent_peer *served; /* the daemon; NULL: it is away */
+        struct cay_deferred over;
+        unsigned over_serial;
         struct agent_channels channels;
         unsigned serial; /* of the connection: answers to requests of an earlier one are dropped */
         unsigned boxes;
-        char why[256]; /* the connection ends */
-        int status;    /* of the program */
+        int status; /* of the program */
         bool is_over;
 };
 
@@ -73,4 +65,12 @@ int agent_serve_open(struct agent *a, struct cay_error *err); /* the engine: whi
 void agent_serve_close(struct agent *a);                      /* ends the boxes */
 
 /* agent.c */
-int agent_say(struct agent *a, const struct agent_message *m); /* 0 or -errno */
+int agent_say(struct agent *a, const struct agent_message *m); /* to the daemon that is served: 0 or -errno */
+void agent_tell(const char *what, const char *text);           /* the user: one line */
+void agent_leave(struct agent *a, int status, const char *why); /* the agent ends, and its sandboxes do */
+/* For connections. */
+void agent_welcomed(struct agent *a, struct agent_peer *p, const char *name); /* it is served from now on */
+int agent_hear_served(struct agent *a, struct agent_message *m);              /* 0 or -EPROTO */
+void agent_drained(struct agent *a, const struct agent_peer *p);
+bool agent_lost(struct agent *a, const struct agent_peer *p); /* whether it was served */
+bool agent_is_well(struct agent *a);                          /* else it ends */

@@ -127,8 +127,7 @@ static void on_gone(void *ctx, const char *id)
         struct agent_message m = { .type = AGENT_gone };
 
         cay_str_copy(m.id, sizeof(m.id), id);
-        if (a->step == AGENT_STEP_SERVING)
-                agent_say(a, &m);
+        agent_say(a, &m);
 }
 
 /* Requests */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "foundation/base/parse.h"
 #include "foundation/base/str.h"
 #include "links/agent/agent_message.h"
 
@@ -32,6 +33,31 @@ static int read_address(const char *text, struct agent_options *ret, struct cay_
         return 0;
 }
 
+static int read_listen(const char *text, struct agent_options *ret, struct cay_error *err)
+{
+        const char *colon = strrchr(text, ':'), *host = text;
+        size_t len = colon ? (size_t)(colon - text) : 0;
+        uint64_t port = 0;
+
+        if (len > 1 && host[0] == '[' && host[len - 1] == ']') {
+                host++;
+                len -= 2;
+        } else if (len > 0 && memchr(host, ':', len)) {
+                len = 0;
+        }
+        if (len == 0 || len >= sizeof(ret->listen_host) || cay_parse_u64(colon + 1, &port) < 0 ||
+            port > UINT16_MAX || !cay_str_copy(ret->text, sizeof(ret->text), text))
+                return cay_fail(err, CAY_INVALID, "--listen: '%.80s' is not HOST:PORT, like 127.0.0.1:8765",
+                                text);
+        memcpy(ret->listen_host, host, len);
+        ret->listen_host[len] = '\0';
+        ret->listen_port = (uint16_t)port;
+        ret->is_loopback = cay_str_starts(ret->listen_host, "127.") || strcmp(ret->listen_host, "::1") == 0 ||
+                           strcmp(ret->listen_host, "localhost") == 0;
+        ret->is_listening = true;
+        return 0;
+}
+
 static int find_programs(struct agent_options *ret, struct cay_error *err)
 {
         ssize_t n = readlink("/proc/self/exe", ret->programs, sizeof(ret->programs) - 1);
@@ -48,12 +74,14 @@ static int find_programs(struct agent_options *ret, struct cay_error *err)
 
 int agent_options_read(int argc, char **argv, struct agent_options *ret, struct cay_error *err)
 {
-        static const struct option words[] = {
-                { "connect", required_argument, NULL, 'c' }, { "name", required_argument, NULL, 'n' },
-                { "state", required_argument, NULL, 's' },   { "ca", required_argument, NULL, 'a' },
-                { "rules", required_argument, NULL, 'r' },   { 0 }
-        };
-        const char *connect = NULL;
+        static const struct option words[] = { { "connect", required_argument, NULL, 'c' },
+                                               { "name", required_argument, NULL, 'n' },
+                                               { "state", required_argument, NULL, 's' },
+                                               { "ca", required_argument, NULL, 'a' },
+                                               { "rules", required_argument, NULL, 'r' },
+                                               { "listen", required_argument, NULL, 'l' },
+                                               { 0 } };
+        const char *connect = NULL, *listen = NULL;
         int c;
 
         *ret = (struct agent_options){ 0 };
@@ -61,6 +89,8 @@ int agent_options_read(int argc, char **argv, struct agent_options *ret, struct 
         while ((c = getopt_long(argc, argv, "", words, NULL)) != -1) {
                 if (c == 'c')
                         connect = optarg;
+                else if (c == 'l')
+                        listen = optarg;
                 else if (c == 's')
                         ret->state = optarg;
                 else if (c == 'a')
@@ -78,8 +108,16 @@ int agent_options_read(int argc, char **argv, struct agent_options *ret, struct 
         }
         if (optind < argc)
                 return cay_fail(err, CAY_INVALID, "'%.60s' is one word too many", argv[optind]);
-        if (!connect)
-                return cay_fail(err, CAY_INVALID,
-                                "--connect is missing: the daemon's address, like wss://HOST/agent");
-        return read_address(connect, ret, err) < 0 ? -1 : find_programs(ret, err);
+        if (connect && listen)
+                return cay_fail(err, CAY_INVALID, "--connect and --listen: give one of them");
+        if (listen && ret->ca)
+                return cay_fail(err, CAY_INVALID, "--ca is for --connect: TLS of --listen is the tunnel's");
+        if (!connect && !listen)
+                return cay_fail(
+                        err, CAY_INVALID,
+                        "--connect is missing: the daemon's address, like wss://HOST/agent (or --listen, "
+                        "for a daemon that dials)");
+        if ((listen ? read_listen(listen, ret, err) : read_address(connect, ret, err)) < 0)
+                return -1;
+        return find_programs(ret, err);
 }

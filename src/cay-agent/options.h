@@ -8,6 +8,10 @@
 struct agent_options {
         char text[512];     /* the daemon's address, as given */
         struct cay_url url; /* http: ws, https: wss; base: its path */
+        bool is_listening;  /* instead: at this address */
+        char listen_host[CAY_URL_HOST_MAX + 1];
+        uint16_t listen_port; /* 0: the kernel chooses */
+        bool is_loopback;
         char name[CAY_NAME_MAX + 1];
         const char *state, *ca; /* NULL: the usual folder; the system's certificates */
         const char *rules;      /* NULL: `rules` in that folder, if it is there */

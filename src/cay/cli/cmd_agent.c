@@ -10,12 +10,14 @@
 #include "cay/cli/programs.h"
 
 struct agent_args {
-        const char *connect, *name, *state, *ca, *rules;
+        const char *connect, *listen, *name, *state, *ca, *rules;
 };
 
 static const struct cay_flag table[] = {
         { "connect", "URL", "the daemon: wss://HOST/agent, or ws://HOST:PORT/agent within one machine",
           cay_flag_set_text, offsetof(struct agent_args, connect) },
+        { "listen", "HOST:PORT", "wait here for the daemon instead, behind a tunnel of yours: 127.0.0.1:8765",
+          cay_flag_set_text, offsetof(struct agent_args, listen) },
         { "name", "NAME", "this machine's name, as `cay remote add` was told", cay_flag_set_text,
           offsetof(struct agent_args, name) },
         { "ca", "FILE", "certificates to trust instead of the system's", cay_flag_set_text,
@@ -29,10 +31,14 @@ static const struct cay_flag table[] = {
 
 static void print_help(void)
 {
-        printf("usage: cay agent --connect URL [--name NAME]\n\n"
+        printf("usage: cay agent --connect URL [--name NAME]\n       cay agent --listen HOST:PORT [--name "
+               "NAME]\n\n"
                "Lets a daemon make sandboxes on this machine: it dials the daemon, so nothing listens here, "
                "and dials\n"
-               "again when the connection is lost. The first time it reads the pairing code of `cay remote "
+               "again when the connection is lost. With --listen it waits for the daemon to dial (`cay "
+               "remote add NAME --url "
+               "wss://…`).\n"
+               "The first time it reads the pairing code of `cay remote "
                "add` from\n"
                "standard input; after that both sides know each other by their keys. Sandboxes are isolated "
                "as those of\n"
@@ -49,11 +55,8 @@ static int become_agent(const struct agent_args *a, struct cay_error *err)
 {
         const struct {
                 const char *flag, *value;
-        } given[] = { { "--connect", a->connect },
-                      { "--name", a->name },
-                      { "--ca", a->ca },
-                      { "--state", a->state },
-                      { "--rules", a->rules } };
+        } given[] = { { "--connect", a->connect }, { "--listen", a->listen }, { "--name", a->name },
+                      { "--ca", a->ca },           { "--state", a->state },   { "--rules", a->rules } };
         const char *words[2 * CAY_COUNT(given) + 2] = { "cay-agent" };
         char dir[PATH_MAX], path[PATH_MAX + 16];
         unsigned n = 1;
@@ -82,7 +85,7 @@ int cay_cmd_agent(int argc, char **argv)
         }
         if (r == 0 && rest < argc)
                 r = cay_fail(&err, CAY_INVALID, "takes no arguments ('%.40s')", argv[rest]);
-        if (r == 0 && !a.connect)
+        if (r == 0 && !a.connect && !a.listen)
                 r = cay_fail(&err, CAY_INVALID,
                              "--connect is missing: the daemon's address, like wss://HOST/agent");
         if (r == 0)
