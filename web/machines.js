@@ -19,6 +19,9 @@ class Row {
     this.state = h('span', {});
     this.open = h('span', { class: 'quiet' });
     this.cells[1].append(this.state, ' ', this.open);
+    this.about = h('div', {});
+    this.trouble = h('div', { class: 'quiet' });
+    this.cells[6].append(this.about, this.trouble);
     this.el = h('tr', {}, this.cells);
     this.remove = remove;
   }
@@ -33,7 +36,9 @@ class Row {
     setText(this.cells[3], m.state === 'ready' && m.latency_us ? format.fine(m.latency_us / 1000) : '');
     setText(this.cells[4], m.seen_at ? (m.state === 'ready' ? 'now' : format.moment(m.seen_at)) : '');
     setText(this.cells[5], m.fingerprint || '');
-    setText(this.cells[6], m.about || '');
+    setText(this.about, m.about || m.url || '');
+    this.about.title = m.url || '';
+    setText(this.trouble, m.state !== 'ready' && m.problem ? m.problem + (m.next_try_at ? `; tried again at ${format.moment(m.next_try_at)}` : '') : '');
     if (api.may('exec') && !this.cells[7].firstChild) this.cells[7].append(button('Remove', { 'aria-label': `Remove ${m.name}`, onclick: () => this.remove(m.name) }, 'trash'));
   }
 }
@@ -49,8 +54,9 @@ class Machines extends HTMLElement {
     this.problem = h('p', { class: 'problem', role: 'alert' });
     this.pairing = h('section', { class: 'card pairing', hidden: true, 'aria-live': 'polite' });
     this.field = h('input', { name: 'name', 'aria-label': 'Name of the machine', placeholder: 'laptop', autocomplete: 'off', spellcheck: 'false', maxlength: 63 });
+    this.url = h('input', { name: 'url', 'aria-label': 'URL at which its agent listens, if the daemon is to dial it', placeholder: 'wss://… (only for an agent behind a tunnel)', autocomplete: 'off', spellcheck: 'false', maxlength: 400 });
     this.append(h('div', { class: 'bar' }, h('h1', {}, 'Machines'), h('span', { class: 'quiet' }, 'your own, with an agent')), this.problem);
-    if (api.may('exec')) this.append(h('form', { class: 'row rule-form', onsubmit: (e) => { e.preventDefault(); this.#add(); } }, this.field, h('button', { type: 'submit' }, icon('plus'), 'Add a machine')));
+    if (api.may('exec')) this.append(h('form', { class: 'row rule-form', onsubmit: (e) => { e.preventDefault(); this.#add(); } }, this.field, this.url, h('button', { type: 'submit' }, icon('plus'), 'Add a machine')));
     this.append(this.pairing, this.empty, this.table = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Machines', hidden: true },
       h('table', { class: 'machines' }, h('thead', {}, h('tr', {}, COLUMNS.map((t) => h(t ? 'th' : 'td', t ? { scope: 'col' } : {}, t)))), this.body)));
     this.#follow(this.off.signal);
@@ -94,7 +100,7 @@ class Machines extends HTMLElement {
 
   /** The code is shown until it was used, and then only what there is to compare. */
   #drawPairing(m) {
-    if (!this.shown || (m && m.state === 'waiting')) return;
+    if (!this.shown || (m && m.state === 'waiting')) return; // why the daemon does not reach it stands in its row
     if (m) note(`${m.name} is paired. Its fingerprint is ${m.fingerprint}; the agent shows the same one.`, { kind: 'good', ms: 15000 });
     this.shown = null;
     this.pairing.hidden = true;
@@ -115,10 +121,11 @@ class Machines extends HTMLElement {
 
   async #add() {
     const name = this.field.value.trim();
+    const url = this.url.value.trim();
     if (!name) { this.field.focus(); return; }
     try {
-      this.#showPairing(await api.post('/api/machines', { name }));
-      this.field.value = '';
+      this.#showPairing(await api.post('/api/machines', url ? { name, url } : { name }));
+      this.field.value = this.url.value = '';
       this.#read(this.off.signal);
     } catch (e) { fail(e); }
   }

@@ -229,6 +229,7 @@ static void on_ready(struct cay_service *s, void *ctx)
 
         cay_front_ports_serve(f->ports, f->http); /* their sandboxes are known now */
         cay_front_agents_tell(f->agents);
+        cay_front_dial_sync(f->dial);
         cay_log_info("ready",
                      "adopted=%u lost=%u at_rest=%u away=%u removed=%u execs_adopted=%u execs_lost=%u "
                      "unreadable=%u",
@@ -370,6 +371,7 @@ static void stop(struct front *f)
         f->stopping = true;
         cay_log_info("stopping");
         cay_timer_set(f->loop, &f->stop_timer, f->config.stop_timeout, on_stop_time);
+        cay_front_dial_stop(f->dial);
         cay_front_agents_stop(f->agents);
         if (f->rest)
                 cay_rest_stop(f->rest);
@@ -517,6 +519,8 @@ static void close_all(struct front *f)
         cay_timer_clear(&f->settle_timer);
         cay_timer_clear(&f->key_timer);
         cay_http_server_free(f->http);
+        cay_front_agents_close(f->agents);
+        cay_front_dial_free(f->dial);
         if (f->ports)
                 cay_front_ports_stop(f->ports);
         cay_admission_done(&f->templates.use.admission);

@@ -38,7 +38,9 @@ struct agent_conn {
         struct cay_timer timer; /* for the proof */
         struct cay_deferred release;
         enum step step;
-        bool is_pairing, closed;
+        bool is_pairing, is_dialled;
+        struct cay_front_dialled dialled; /* by us, if is_dialled: its strings are these: */
+        char wanted_owner[CAY_NAME_MAX + 1], wanted_name[CAY_NAME_MAX + 1];
         uint8_t key[AGENT_KEY];                               /* that it claims */
         char owner[CAY_NAME_MAX + 1], name[CAY_NAME_MAX + 1]; /* "": no machine that we know */
         char about[AGENT_ABOUT_MAX + 1];
@@ -70,7 +72,7 @@ static void free_conn(struct cay_deferred *d)
 
 static void stop_counting(struct agent_conn *c)
 {
-        if (c->step < PROVEN)
+        if (c->step < PROVEN && !c->is_dialled)
                 c->all->unproven--;
         cay_timer_clear(&c->timer);
 }
@@ -78,7 +80,7 @@ static void stop_counting(struct agent_conn *c)
 /* A commit under way keeps the memory until it is done. */
 static void let_go(struct agent_conn *c)
 {
-        bool storing = c->step == STORING;
+        bool storing = c->step == STORING, was_served = c->session != NULL;
 
         if (c->step == OVER)
                 return;
@@ -87,8 +89,10 @@ static void let_go(struct agent_conn *c)
                 struct cay_machine *m = cay_machines_find(c->all->env.machines, c->owner, c->name);
 
                 cay_log_info("machine away", "owner=%s machine=%s why=%s", c->owner, c->name, c->end);
-                if (m)
+                if (m) {
                         m->seen_wall_ms = wall_ms(c->all);
+                        cay_str_copy(m->problem, sizeof(m->problem), c->end);
+                }
                 cay_remote_session_end(cay_take(c->session));
         }
         *c->back = c->next;
@@ -96,6 +100,8 @@ static void let_go(struct agent_conn *c)
                 c->next->back = c->back;
         c->step = OVER;
         c->release.run = free_conn;
+        if (c->is_dialled)
+                c->dialled.on_end(c->dialled.ctx, c->end, was_served);
         if (!storing)
                 cay_loop_defer(c->all->env.loop, &c->release);
 }
@@ -103,10 +109,12 @@ static void let_go(struct agent_conn *c)
 static void on_closed(struct cay_ws *ws, unsigned code, const char *reason)
 {
         struct agent_conn *c = cay_container_of(ws, struct agent_conn, ws);
+        char theirs[AGENT_TEXT_MAX + 1]; /* shown to people */
 
+        agent_text_set(theirs, reason);
         if (!c->end[0])
-                snprintf(c->end, sizeof(c->end), "%s",
-                         reason[0]             ? reason
+                snprintf(c->end, sizeof(c->end), "%.*s", (int)sizeof(c->end) - 1,
+                         theirs[0]             ? theirs
                          : code == CAY_WS_LOST ? "the connection was lost"
                                                : "it left");
         let_go(c);
@@ -151,7 +159,7 @@ static void refuse(struct agent_conn *c, enum cay_code code, const char *why)
         agent_text_set(m.refused.text, why);
         cay_log_info("agent refused", "machine=%s owner=%s why=%s", c->name, c->owner, why);
         say(c, &m);
-        snprintf(c->end, sizeof(c->end), "refused");
+        snprintf(c->end, sizeof(c->end), "%.*s", (int)sizeof(c->end) - 1, why);
         cay_ws_close(&c->ws, CAY_WS_REFUSED, "refused");
 }
 
@@ -210,6 +218,9 @@ static void hear_hello(struct agent_conn *c, const struct agent_hello *h, const 
                           : cay_machines_find_key(all, h->key);
         if (m && h->name[0] && strcmp(h->name, m->name) != 0)
                 m = NULL;
+        if (m && c->is_dialled &&
+            (strcmp(m->owner, c->wanted_owner) != 0 || strcmp(m->name, c->wanted_name) != 0))
+                m = NULL;
         if (m) {
                 cay_str_copy(c->owner, sizeof(c->owner), m->owner);
                 cay_str_copy(c->name, sizeof(c->name), m->name);
@@ -256,6 +267,9 @@ static void let_in(struct agent_conn *c)
         }
         stop_counting(c);
         c->step = PROVEN;
+        find_machine(c)->problem[0] = '\0';
+        if (c->is_dialled)
+                c->dialled.on_served(c->dialled.ctx);
         cay_log_info("machine connected", "owner=%s machine=%s about=%s", c->owner, c->name, c->about);
 }
 
@@ -358,7 +372,11 @@ static void on_drain(struct cay_ws *ws)
                 cay_remote_session_drained(c->session);
 }
 
-/* Accepting */
+static const struct cay_ws_ops ws_ops = { .on_message = on_message,
+                                          .on_drain = on_drain,
+                                          .on_closed = on_closed };
+
+/* Accepting and being dialled */
 
 static const char *why_not(const struct cay_front_agents *a)
 {
@@ -369,13 +387,34 @@ static const char *why_not(const struct cay_front_agents *a)
         return a->unproven >= UNPROVEN_MAX ? "too many agents are connecting: try again in a moment" : NULL;
 }
 
+static struct agent_conn *new_conn(struct cay_front_agents *a)
+{
+        struct agent_conn *c = calloc(1, sizeof(*c));
+
+        if (c && cay_timer_set(a->env.loop, &c->timer, PROOF_MS, on_patience) < 0) {
+                free(c);
+                return NULL;
+        }
+        if (c)
+                c->all = a;
+        return c;
+}
+
+static void list_conn(struct agent_conn *c)
+{
+        struct cay_front_agents *a = c->all;
+
+        c->next = a->conns;
+        c->back = &a->conns;
+        if (c->next)
+                c->next->back = &c->next;
+        a->conns = c;
+}
+
 static void handle(const void *owner, const struct cay_rest_place *place, struct cay_http_request *req,
                    const struct cay_visitor *v)
 {
         static const struct cay_ws_options options = { .message_max = AGENT_MAX };
-        static const struct cay_ws_ops ops = { .on_message = on_message,
-                                               .on_drain = on_drain,
-                                               .on_closed = on_closed };
         struct cay_front_agents *a = (struct cay_front_agents *)owner;
         const struct cay_http_fault *fault = cay_ws_check(req);
         const char *why = why_not(a);
@@ -386,24 +425,41 @@ static void handle(const void *owner, const struct cay_rest_place *place, struct
                 cay_rest_refuse(req, fault ? fault->status : 503, fault ? fault->text : why, v->request_id);
                 return;
         }
-        c = calloc(1, sizeof(*c));
-        if (!c || cay_timer_set(a->env.loop, &c->timer, PROOF_MS, on_patience) < 0) {
-                free(c);
+        c = new_conn(a);
+        if (!c) {
                 cay_rest_refuse(req, 503, "no memory is left: try again in a moment", v->request_id);
                 return;
         }
-        c->all = a;
-        if (cay_ws_accept(&c->ws, req, a->env.loop, NULL, &options, &ops) < 0) {
+        if (cay_ws_accept(&c->ws, req, a->env.loop, NULL, &options, &ws_ops) < 0) {
                 cay_timer_clear(&c->timer);
                 free(c);
                 return;
         }
         a->unproven++;
-        c->next = a->conns;
-        c->back = &a->conns;
-        if (c->next)
-                c->next->back = &c->next;
-        a->conns = c;
+        list_conn(c);
+}
+
+int cay_front_agents_open_take(struct cay_front_agents *a, struct cay_duplex *duplex,
+                               const struct cay_buf *early, const struct cay_front_dialled *who)
+{
+        static const struct cay_ws_options options = { .message_max = AGENT_MAX };
+        struct agent_conn *c = a->stopping || !a->env.engine ? NULL : new_conn(a);
+
+        if (!c) {
+                cay_duplex_close(duplex);
+                return -1;
+        }
+        c->is_dialled = true;
+        c->dialled = *who;
+        cay_str_copy(c->wanted_owner, sizeof(c->wanted_owner), who->owner);
+        cay_str_copy(c->wanted_name, sizeof(c->wanted_name), who->name);
+        c->dialled.owner = c->wanted_owner;
+        c->dialled.name = c->wanted_name;
+        list_conn(c);
+        cay_ws_open(&c->ws, duplex, a->env.loop, CAY_WS_CLIENT, &options, &ws_ops);
+        if (early->len > 0) /* the agent speaks first */
+                duplex->user->ops->on_data(duplex->user, cay_buf_data(early), early->len);
+        return 0;
 }
 
 /* For the engine */
@@ -453,6 +509,16 @@ void cay_front_agents_stop(struct cay_front_agents *a)
         for (struct agent_conn *c = a->conns; c; c = next) {
                 next = c->next;
                 hang_up(c, "the daemon stops");
+        }
+}
+
+void cay_front_agents_close(struct cay_front_agents *a)
+{
+        while (a && a->conns) {
+                struct agent_conn *c = a->conns;
+
+                cay_ws_abort(&c->ws);
+                let_go(c);
         }
 }
 

@@ -37,6 +37,19 @@ void cay_front_agents_tell(
         struct cay_front_agents *a); /* the service is ready: machines that are there can be used */
 const struct cay_rest_more *cay_front_agents_row(const struct cay_front_agents *a);
 
+struct cay_front_dialled {        /* a connection that the daemon dialled; strings are copied */
+        const char *owner, *name; /* only this machine's agent is let in */
+        void (*on_served)(void *ctx);
+        void (*on_end)(void *ctx, const char *why, bool was_served); /* once */
+        void *ctx;
+};
+
+/* Takes the duplex, an open WebSocket to an agent; early: what came behind the answer's head. -1: it was closed, and nothing is told. */
+int cay_front_agents_open_take(struct cay_front_agents *a, struct cay_duplex *duplex,
+                               const struct cay_buf *early, const struct cay_front_dialled *who);
+void cay_front_agents_close(
+        struct cay_front_agents *a); /* what is still open, while the loop is there; accepts NULL */
+
 /* For struct cay_op_world; ctx is the struct. */
 bool cay_front_agents_facts(void *ctx, const char *owner, const char *name, struct cay_machine_facts *ret);
 void cay_front_agents_forget(void *ctx, const char *owner, const char *name);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Users' machines: read from the store, with the key by which their agents know this daemon. */
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "cay-front/front_priv.h"
 #include "daemon/store/store_sqlite.h"
 #include "foundation/base/log.h"
 #include "foundation/base/str.h"
+
+#define TRUSTED_DEFAULT "/etc/ssl/certs/ca-certificates.crt"
 
 static bool add_machine(void *ctx, const void *record)
 {
@@ -57,5 +61,44 @@ int cay_front_open_agents(struct front *f, struct cay_error *err)
                 .heartbeat_ms = (uint32_t)f->config.agent_heartbeat,
         };
 
-        return cay_front_agents_new(&env, &f->agents, err);
+        if (cay_front_agents_new(&env, &f->agents, err) < 0)
+                return -1;
+        f->dial = cay_front_dial_new(&(struct cay_front_dial_env){ .loop = f->loop,
+                                                                   .network = &f->engines.network,
+                                                                   .machines = f->machines,
+                                                                   .agents = f->agents,
+                                                                   .clock = &cay_store_system_clock,
+                                                                   .trusted_fd = f->trusted_fd });
+        return f->dial ? 0 : cay_fail(err, CAY_INTERNAL, "no memory for machines");
+}
+
+/* Without it machines behind wss:// cannot be dialled, and everything else works: whoever adds one is told. */
+void cay_front_open_trusted(struct front *f)
+{
+        const char *path = f->config.agent_ca[0] ? f->config.agent_ca : TRUSTED_DEFAULT;
+
+        f->trusted_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (f->trusted_fd < 0 && f->config.agent_ca[0])
+                cay_log_error("machines behind wss:// cannot be dialled: agent_ca cannot be opened",
+                              "file=%s error=%s", path, strerror(errno));
+}
+
+/* For ops */
+
+bool cay_front_machine_facts(void *ctx, const char *owner, const char *name, struct cay_machine_facts *ret)
+{
+        return cay_front_agents_facts(((struct front *)ctx)->agents, owner, name, ret);
+}
+
+void cay_front_machine_forget(void *ctx, const char *owner, const char *name)
+{
+        struct front *f = ctx;
+
+        cay_front_dial_sync(f->dial);
+        cay_front_agents_forget(f->agents, owner, name);
+}
+
+void cay_front_machine_added(void *ctx)
+{
+        cay_front_dial_sync(((struct front *)ctx)->dial);
 }

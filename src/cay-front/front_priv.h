@@ -14,6 +14,7 @@
 #include "dialects/mcp/mcp.h"
 #include "dialects/rest/rest.h"
 #include "cay-front/front_agents.h"
+#include "cay-front/front_dial.h"
 #include "cay-front/front_turns.h"
 #include "cay-front/front_engines.h"
 #include "cay-front/front_ports.h"
@@ -33,6 +34,8 @@ struct front {
         struct cay_machines *machines; /* owned; NULL: no agents, like the vault */
         struct cay_proof_pair agent_pair;
         struct cay_front_agents *agents;
+        struct cay_front_dial *dial;
+        int trusted_fd;              /* certificates to trust when machines are dialled; -1: none */
         struct cay_tls_context *tls; /* NULL: no TLS */
         int state_fd, spool_fd;
         int newest_fd; /* beside the sandboxes' files: the newest position of the database; -1: none */
@@ -81,6 +84,11 @@ int cay_front_load_keys(struct front *f, struct cay_error *err);
 int cay_front_load_vault(struct front *f, struct cay_error *err);
 int cay_front_load_machines(struct front *f, struct cay_error *err); /* after the vault */
 int cay_front_open_agents(struct front *f, struct cay_error *err);
+void cay_front_open_trusted(struct front *f); /* before the drop */
+/* For struct cay_op_world; ctx is the front. */
+bool cay_front_machine_facts(void *ctx, const char *owner, const char *name, struct cay_machine_facts *ret);
+void cay_front_machine_forget(void *ctx, const char *owner, const char *name);
+void cay_front_machine_added(void *ctx);
 /* For struct cay_service_env; ctx is the front. */
 int cay_front_secrets_text(void *ctx, const char *owner, const char *secrets, struct cay_buf *out);
 const char *cay_front_secrets_ca(void *ctx);

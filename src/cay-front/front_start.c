@@ -159,6 +159,7 @@ int cay_front_prepare(struct front *f, struct cay_error *err)
 
         f->own_uid = (unsigned)geteuid();
         load_vault_key(f);
+        cay_front_open_trusted(f);
         if (load_secret(f, err) < 0 || load_tls(f, err) < 0)
                 return -1;
         set_up_memory();

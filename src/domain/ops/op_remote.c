@@ -4,13 +4,15 @@
 #include <string.h>
 
 #include "domain/auth/machines.h"
+#include "domain/auth/scope.h"
+#include "domain/network/address.h"
 #include "domain/ops/op.h"
 #include "domain/ops/result_rows.h"
 #include "domain/ops/view.h"
 #include "foundation/base/str.h"
 
 struct args {
-        const char *name;
+        const char *name, *url;
 };
 
 struct storing {
@@ -28,6 +30,10 @@ static const struct cay_field name_fields[] = {
 static const struct cay_field add_fields[] = {
         { "name", CAY_FIELD_TEXT, offsetof(struct args, name), CAY_FIELD_REQUIRED,
           "a name for the machine: 1 to 63 characters a-z, 0-9 or '-'", .min = 1, .max = CAY_NAME_MAX },
+        { "url", CAY_FIELD_TEXT, offsetof(struct args, url), 0,
+          "where its agent listens (`cay agent --listen`), like wss://HOST: the daemon dials it. Without: "
+          "the agent dials",
+          .min = 1, .max = CAY_MACHINE_URL_MAX },
         {},
 };
 
@@ -64,6 +70,9 @@ static void put_machine(struct cay_json *j, const struct cay_op_call *c, const s
                 cay_proof_print(m->key, print);
         cay_op_key_text(j, "name", m->name);
         cay_op_key_text(j, "state", is_here ? "ready" : m->paired_wall_ms > 0 ? "away" : "waiting");
+        cay_op_key_text(j, "url", m->url);
+        cay_op_key_text(j, "problem", is_here ? "" : m->problem);
+        cay_op_key_time(j, "next_try_at", is_here ? 0 : m->next_try_wall_ms);
         cay_op_key_text(j, "about", m->about);
         cay_op_key_text(j, "fingerprint", print);
         cay_op_key_time(j, "created_at", m->created_wall_ms);
@@ -75,9 +84,9 @@ static void put_machine(struct cay_json *j, const struct cay_op_call *c, const s
         cay_op_key_text(j, "commands", !is_here ? "" : f.is_open ? "user" : "isolated");
 }
 
-RESULT(result_machine, "Machine", TEXT("name"), TEXT("state"), TEXT("about"), TEXT("fingerprint"),
-       TIME("created_at"), TIME("paired_at"), TIME("connected_at"), TIME("seen_at"), NUMBER("latency_us"),
-       NUMBER("sandboxes"), TEXT("commands"));
+RESULT(result_machine, "Machine", TEXT("name"), TEXT("state"), TEXT("url"), TEXT("problem"),
+       TIME("next_try_at"), TEXT("about"), TEXT("fingerprint"), TIME("created_at"), TIME("paired_at"),
+       TIME("connected_at"), TIME("seen_at"), NUMBER("latency_us"), NUMBER("sandboxes"), TEXT("commands"));
 RESULT(result_added, "MachineAdded", TEXT("name"), TEXT("state"), TEXT("code"), TIME("code_expires_at"),
        TEXT("daemon_fingerprint"), TEXT("command"));
 RESULT(result_machines, NULL, LIST("machines", result_machine));
@@ -134,6 +143,11 @@ static void put_command(struct cay_json *j, const struct cay_op_call *c, const s
         const char *rest = is_tls ? url + 8 : cay_str_starts(url, "http://") ? url + 7 : "HOST";
         char text[512];
 
+        if (m->url[0]) {
+                snprintf(text, sizeof(text), "cay agent --listen 127.0.0.1:8765 --name %s", m->name);
+                cay_op_key_text(j, "command", text);
+                return;
+        }
         snprintf(text, sizeof(text), "cay agent --connect %s://%.300s/agent --name %s", is_tls ? "wss" : "ws",
                  rest, m->name);
         cay_op_key_text(j, "command", text);
@@ -154,6 +168,8 @@ static void on_added(struct cay_job *job)
                 end(s);
                 return;
         }
+        if (s->machine.url[0] && c->world->machine_added)
+                c->world->machine_added(c->world->agents);
         cay_proof_print(c->world->key->key, print);
         cay_op_result_begin(&o, c);
         cay_op_key_text(&o.j, "name", s->machine.name);
@@ -164,6 +180,31 @@ static void on_added(struct cay_job *job)
         put_command(&o.j, c, &s->machine);
         cay_op_result_answer(&o, c, CAY_OP_CREATED);
         end(s);
+}
+
+/*
+ * The daemon reaches more than its callers may: only an administrator's machine may be within its own network, or on a connection that is
+ * not encrypted. What a name leads to is judged by cay-net each time it is dialled.
+ */
+static int take_url(const struct cay_op_call *c, const char *text, struct cay_machine *m,
+                    struct cay_error *err)
+{
+        struct cay_machine_url url;
+        struct cay_address address;
+
+        if (!text)
+                return 0;
+        if (cay_machine_url_read(text, &url, err) < 0)
+                return -1;
+        m->may_private = cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN);
+        if (!m->may_private && !url.is_tls)
+                return cay_fail(err, CAY_DENIED,
+                                "url: ws:// is not encrypted, so it needs scope admin: use wss://");
+        if (!m->may_private && cay_address_parse(url.host, &address) && cay_address_why_not_public(&address))
+                return cay_fail(err, CAY_DENIED, "url: %s is a %s address, which needs scope admin", url.host,
+                                cay_address_why_not_public(&address));
+        cay_str_copy(m->url, sizeof(m->url), text);
+        return 0;
 }
 
 static void run_add(struct cay_op_call *c)
@@ -177,6 +218,11 @@ static void run_add(struct cay_op_call *c)
         if (cay_machine_make(c->world->machines, c->caller.owner, a->name, wall_ms(c), &s->machine, &err) <
             0) {
                 cay_op_fail(c, &err, "name");
+                end(s);
+                return;
+        }
+        if (take_url(c, a->url, &s->machine, &err) < 0) {
+                cay_op_fail(c, &err, "url");
                 end(s);
                 return;
         }
@@ -198,7 +244,8 @@ const struct cay_op cay_op_remote_add = {
                 "Adds a machine of yours for sandboxes. It prints a pairing code: run the "
                 "command on that machine\n"
                 "and type the code there, within 15 minutes. USER@HOST as the name does all of it by "
-                "SSH.",
+                "SSH.\n"
+                "With --url the daemon dials the agent, which listens behind a tunnel of yours.",
                 "machine=name code=code run_there=command daemon=daemon_fingerprint"),
         .run = run_add,
 };
@@ -246,7 +293,7 @@ const struct cay_op cay_op_remote_list = {
                 "get NAME` shows it,\n"
                 "`cay remote rm NAME` removes it.",
                 "machines: NAME=name STATE=state COMMANDS=commands SANDBOXES=sandboxes SEEN=seen_at "
-                "FINGERPRINT=fingerprint ABOUT=about"),
+                "FINGERPRINT=fingerprint ABOUT=about NEXT=next_try_at/when PROBLEM=problem"),
         .run = run_list,
 };
 

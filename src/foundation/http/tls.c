@@ -7,7 +7,9 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
@@ -159,8 +161,7 @@ struct cay_tls_context *cay_tls_context_new_with(X509 *cert, EVP_PKEY *key, stru
         return t;
 }
 
-static int set_up_client(struct cay_tls_context *t, const char *ca_path, const char *cert_path,
-                         const char *key_path, struct cay_error *err)
+static int begin_client(struct cay_tls_context *t, struct cay_error *err)
 {
         t->socket_io = new_socket_io();
         t->ctx = SSL_CTX_new(TLS_client_method());
@@ -174,6 +175,14 @@ static int set_up_client(struct cay_tls_context *t, const char *ca_path, const c
                                          SSL_MODE_RELEASE_BUFFERS);
         SSL_CTX_set_verify(t->ctx, SSL_VERIFY_PEER, NULL);
         ERR_clear_error();
+        return 0;
+}
+
+static int set_up_client(struct cay_tls_context *t, const char *ca_path, const char *cert_path,
+                         const char *key_path, struct cay_error *err)
+{
+        if (begin_client(t, err) < 0)
+                return -1;
         if (!ca_path[0] && SSL_CTX_set_default_verify_paths(t->ctx) != 1)
                 return fail_tls(err, CAY_UNAVAILABLE, "read TLS certificates to trust", "of the system");
         if (ca_path[0] && SSL_CTX_load_verify_file(t->ctx, ca_path) != 1)
@@ -194,6 +203,34 @@ struct cay_tls_context *cay_tls_context_new_client(const char *ca_path, const ch
                 cay_tls_context_free(t);
                 return NULL;
         }
+        return t;
+}
+
+/* How many are trusted now. */
+static unsigned trust_pem(SSL_CTX *ctx, BIO *pem)
+{
+        unsigned count = 0;
+        X509 *cert;
+
+        while ((cert = PEM_read_bio_X509(pem, NULL, NULL, NULL))) {
+                count += X509_STORE_add_cert(SSL_CTX_get_cert_store(ctx), cert) == 1;
+                X509_free(cert);
+        }
+        ERR_clear_error();
+        return count;
+}
+
+struct cay_tls_context *cay_tls_context_new_client_pem(const char *pem, size_t len, struct cay_error *err)
+{
+        struct cay_tls_context *t = calloc(1, sizeof(*t));
+        BIO *bio = len <= INT_MAX ? BIO_new_mem_buf(pem, (int)len) : NULL;
+        int r = t && bio ? begin_client(t, err) : cay_fail(err, CAY_INTERNAL, "no memory for TLS");
+
+        if (r == 0 && trust_pem(t->ctx, bio) == 0)
+                r = cay_fail(err, CAY_INVALID, "there is no certificate to trust in the file");
+        BIO_free(bio);
+        if (r < 0)
+                cay_tls_context_free(cay_take(t));
         return t;
 }
 

@@ -31,4 +31,17 @@ export async function machines(p) {
   await tab.waitForSelector('dialog:has-text("not let in again")');
   await tab.click('dialog button.danger');
   await tab.waitForSelector('cay-machines:has-text("No machines yet")');
+  // One that the daemon dials: another command, and its row says why it is not reached. An address that is none is told.
+  await tab.fill('cay-machines input[name="name"]', 'desk');
+  await tab.fill('cay-machines input[name="url"]', 'http://nowhere');
+  await tab.keyboard.press('Enter');
+  await tab.waitForSelector('.note.bad:has-text("wss://")');
+  await tab.fill('cay-machines input[name="url"]', 'wss://desk.invalid');
+  await tab.keyboard.press('Enter');
+  await tab.waitForSelector('cay-machines pre:has-text("cay agent --listen")');
+  await tab.waitForSelector('tr:has-text("desk"):has-text("wss://desk.invalid"):has-text("look up desk.invalid"):has-text("tried again at")');
+  await look(tab, 'machines_dialled');
+  await tab.click('button[aria-label="Remove desk"]');
+  await tab.click('dialog button.danger');
+  await tab.waitForSelector('cay-machines:has-text("No machines yet")');
 }

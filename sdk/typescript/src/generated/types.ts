@@ -836,6 +836,9 @@ export interface MachineAdded {
 export interface Machine {
   name: string;
   state: string;
+  url: string;
+  problem: string;
+  next_try_at: string | null;
   about: string;
   fingerprint: string;
   created_at: string | null;
@@ -3449,6 +3452,11 @@ export interface SecretRemoveArgs {
 export interface RemoteAddArgs {
   /** a name for the machine: 1 to 63 characters a-z, 0-9 or '-' */
   name: string;
+  /**
+   * where its agent listens (`cay agent --listen`), like wss://HOST: the daemon dials it. Without: the agent
+   * dials
+   */
+  url?: string | null;
 }
 
 /** Arguments of remote_list. */

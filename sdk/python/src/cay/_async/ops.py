@@ -2136,12 +2136,13 @@ class AsyncOps:
         """
         return cast(Secret, await self._call("secret_remove", {"name": name}))
 
-    async def remote_add(self, *, name: str) -> MachineAdded:
+    async def remote_add(self, *, name: str, url: Optional[str] = None) -> MachineAdded:
         """Adds a machine of the caller and answers with the pairing code for its agent, which is shown once
 
         name: a name for the machine: 1 to 63 characters a-z, 0-9 or '-'
+        url: where its agent listens (`cay agent --listen`), like wss://HOST: the daemon dials it. Without: the agent dials
         """
-        return cast(MachineAdded, await self._call("remote_add", {"name": name}))
+        return cast(MachineAdded, await self._call("remote_add", {"name": name, "url": url}))
 
     async def remote_list(self) -> RemoteListResult:
         """Lists the caller's machines for sandboxes: waiting for their agent, ready, or away"""

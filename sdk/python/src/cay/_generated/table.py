@@ -137,7 +137,7 @@ OPS: Dict[str, Op] = {
     "secret_set": Op("secret_set", "POST", "/api/secrets", (), (), ('name', 'host', 'value', 'header'), False, "exec"),
     "secret_list": Op("secret_list", "GET", "/api/secrets", (), (), (), False, "read"),
     "secret_remove": Op("secret_remove", "DELETE", "/api/secrets/{name}", ('name',), (), (), False, "exec"),
-    "remote_add": Op("remote_add", "POST", "/api/machines", (), (), ('name',), False, "exec"),
+    "remote_add": Op("remote_add", "POST", "/api/machines", (), (), ('name', 'url'), False, "exec"),
     "remote_list": Op("remote_list", "GET", "/api/machines", (), (), (), False, "read"),
     "remote_get": Op("remote_get", "GET", "/api/machines/{name}", ('name',), (), (), False, "read"),
     "remote_remove": Op("remote_remove", "DELETE", "/api/machines/{name}", ('name',), (), (), False, "exec"),

@@ -914,6 +914,9 @@ class MachineAdded(TypedDict):
 class Machine(TypedDict):
     name: str
     state: str
+    url: str
+    problem: str
+    next_try_at: Optional[str]
     about: str
     fingerprint: str
     created_at: Optional[str]

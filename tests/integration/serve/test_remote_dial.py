@@ -1,0 +1,357 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Machines with a URL: the agent listens, and the daemon dials it. test_remote_dial.py [NAME…] runs some."""
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import agent_wire as wire  # noqa: E402
+from daemon import CAY, PATIENCE_S, Daemon, ready_again, wait_for  # noqa: E402
+from test_doors import make_certificate  # noqa: E402
+from test_remote import Relay  # noqa: E402
+from ws_client import Closed, WebSocket  # noqa: E402
+
+SKIP = ["memory", "swap", "cpus", "pids", "disk", "inodes"]
+
+
+class Agent:
+    """Listens on a port that the kernel chose, or on this one."""
+
+    def __init__(self, folder, code=None, name="laptop", port=0, flags=()):
+        self.folder, self.log_path = folder, os.path.join(folder, "log")
+        mark = len(self.log()) if os.path.exists(self.log_path) else 0
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen([CAY, "agent", "--listen", f"127.0.0.1:{port}", "--name", name, "--state", os.path.join(folder, "state"), *flags],
+                                            stdin=subprocess.PIPE, stderr=log, stdout=log)
+        if code is not None:
+            self.process.stdin.write((code + "\n").encode())
+        self.process.stdin.close()
+        wait_for("the agent to listen", lambda: re.search(r"at 127\.0\.0\.1:(\d+)", self.log()[mark:]) or self.process.poll() is not None)
+        found = re.search(r"at 127\.0\.0\.1:(\d+)", self.log()[mark:])
+        self.port = int(found.group(1)) if found else None
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8") as f:
+            return f.read()
+
+    def stop(self, expect=0):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(PATIENCE_S) == expect, (self.process.returncode, self.log())
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(PATIENCE_S)
+
+
+@contextlib.contextmanager
+def folder_for():
+    folder = tempfile.mkdtemp(prefix="cay-dial-")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        return s.getsockname()[1]
+
+
+def machine(d, name="laptop", **more):
+    return d.must(200, "GET", f"/api/machines/{name}", **more)
+
+
+def wait_state(d, wanted, name="laptop"):
+    try:
+        wait_for(f"{name} to be {wanted}", lambda: machine(d, name)["state"] == wanted)
+    except BaseException:
+        print(machine(d, name))
+        raise
+
+
+def wait_problem(d, words, name="laptop"):
+    try:
+        wait_for(f"{name}: {words}", lambda: words in machine(d, name)["problem"])
+    except BaseException:
+        print(machine(d, name))
+        raise
+
+
+def add(d, url, name="laptop", **more):
+    return d.must(201, "POST", "/api/machines", {"name": name, "url": url}, **more)
+
+
+def admin(d):
+    return d.make_token("--scope", "admin", "--owner", "default")
+
+
+@contextlib.contextmanager
+def paired(d, url=None, flags=()):
+    """The agent has the port that its URL says: it is there when the daemon dials, or comes later."""
+    port = free_port()
+    with folder_for() as folder:
+        added = add(d, url or f"ws://127.0.0.1:{port}/agent", token=admin(d))
+        assert added["command"] == "cay agent --listen 127.0.0.1:8765 --name laptop", added
+        agent = Agent(folder, added["code"], port=port, flags=flags)
+        try:
+            wait_state(d, "ready")
+            yield agent
+        except BaseException:
+            print("agent's log:\n" + agent.log()[-4000:])
+            raise
+        finally:
+            if agent.process.poll() is None:
+                agent.stop()
+
+
+def make(d, **fields):
+    return d.make(machine="laptop", may_skip=SKIP, **fields)
+
+
+def the_daemon_dials_and_dials_again():
+    with Daemon("--agent-heartbeat", "300ms", "--health-interval", "300ms", "--health-misses", "10") as d, paired(d) as agent:
+        m = machine(d)
+        assert m["url"].startswith("ws://127.0.0.1:") and m["problem"] == "" and not m["next_try_at"] and m["fingerprint"] in agent.log(), m
+        box = make(d)
+        data = os.urandom(3 << 20)
+        d.ask("PUT", f"/api/sandboxes/{box}/files?path=/workspace/f", data)
+        assert d.must(200, "GET", f"/api/sandboxes/{box}/files?path=/workspace/f") == data
+        run_id = d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": "seq 1 9; read l; echo got $l", "background": True,
+                                                                       "open_stdin": True})["exec_id"]
+        # The agent stands still: the daemon gives the connection up, says why and when it tries again; then it is there again.
+        agent.process.send_signal(signal.SIGSTOP)
+        wait_state(d, "away")
+        wait_problem(d, "nothing was heard of the agent")
+        wait_for("a next try", lambda: machine(d)["next_try_at"] or "answer" in machine(d)["problem"])
+        agent.process.send_signal(signal.SIGCONT)
+        wait_state(d, "ready")
+        # A killed front dials again by itself, and the command goes on.
+        os.kill(d.child("cay-front"), signal.SIGKILL)
+        ready_again(d)
+        wait_state(d, "ready")
+        wait_for("the sandbox", lambda: d.must(200, "GET", f"/api/sandboxes/{box}")["status"].lower() in ("ready", "busy"))
+        # So does a killed cay-net, which is needed only to connect.
+        os.kill(d.child("cay-net"), signal.SIGKILL)
+        assert d.run(box, "echo here")["stdout"] == "here\n"
+        d.must(200, "POST", f"/api/sandboxes/{box}/execs/{run_id}/input", b"x\n")
+        wait_for("its end", lambda: d.must(200, "GET", f"/api/sandboxes/{box}/execs/{run_id}")["status"].lower() != "running")
+        lines = [json.loads(line) for line in d.ask("GET", f"/api/sandboxes/{box}/execs/{run_id}/output").body.splitlines()]
+        assert "".join(e["text"] for e in lines if e["event"] == "stdout") == "".join(f"{i}\n" for i in range(1, 10)) + "got x\n", lines
+        # The agent ends: refused, with pauses that grow. It comes back on the same port, without a code.
+        agent.stop()
+        wait_problem(d, "refused")
+        again = Agent(agent.folder, port=agent.port)
+        wait_state(d, "ready")
+        # Removed: the connection ends, the agent is told, and nothing is dialled any more.
+        d.must(200, "DELETE", "/api/machines/laptop")
+        wait_for("the agent's word", lambda: "away" in again.log())
+        seen = len(again.log())
+        assert d.must(200, "GET", "/api/machines")["machines"] == []
+        again.stop()
+        assert "connected" not in again.log()[seen:]
+
+
+def who_may_have_which_url():
+    with Daemon() as d:
+        token = d.make_token("--scope", "exec", "--owner", "somebody")
+        for url, status, words in (("ws://agent.example/", 403, "wss://"), ("wss://127.0.0.1:8765", 403, "loopback"), ("wss://[::1]/", 403, "admin"),
+                                   ("wss://10.1.2.3/agent", 403, "private"), ("wss://169.254.169.254/latest", 403, "admin"),
+                                   ("http://a.example", 400, "wss://"), ("wss://u:p@a.example", 400, "user name"), ("wss://a.example/?x", 400, "path"),
+                                   ("wss://a.example:99999", 400, "port"), ("wss://" + "a" * 500, 400, "")):
+            a = d.ask("POST", "/api/machines", {"name": "laptop", "url": url}, token=token)
+            assert a.status == status and words in a.body.decode(), (url, a.status, a.body)
+        assert d.must(200, "GET", "/api/machines", token=token)["machines"] == []  # what was refused is not there
+        # A name is judged when it is dialled, by where it leads then: nobody is connected to, and no address is told.
+        with socket.create_server(("127.0.0.1", 0)) as s:
+            add(d, f"wss://localhost:{s.getsockname()[1]}/agent", token=token)
+            wait_for("the verdict", lambda: "does not lead to a public address" in machine(d, token=token)["problem"])
+            m = machine(d, token=token)
+            assert "127.0.0.1" not in m["problem"] and m["state"] == "waiting" and m["next_try_at"], m
+            s.settimeout(0.2)
+            with contextlib.suppress(TimeoutError):
+                s.accept()
+                raise AssertionError("it was connected to")
+        # An administrator's may be anywhere.
+        add(d, "ws://127.0.0.1:1/agent", name="desk", token=admin(d))
+        wait_for("a try", lambda: "refused" in machine(d, "desk", token=admin(d))["problem"])
+        env = {**d.environment(), "NO_COLOR": "1", "CAY_DATA": os.path.join(d.folder, "data")}
+        cli = subprocess.run([CAY, "remote", "add", "shelf", "--url", "wss://shelf.invalid"], env=env, capture_output=True, text=True, timeout=PATIENCE_S)
+        assert cli.returncode == 0 and "cay agent --listen 127.0.0.1:8765 --name shelf" in cli.stdout, cli
+        cay = lambda *w: subprocess.run([CAY, *w], env=env, capture_output=True, text=True, timeout=PATIENCE_S).stdout  # noqa: E731
+        wait_for("its words", lambda: "look up shelf.invalid" in cay("remote"))
+        assert "wss://shelf.invalid" in cay("remote", "get", "shelf")
+        for words in (["--listen", "8765"], ["--listen", "[::1"], ["--listen", "a:b:1"], ["--listen", "127.0.0.1:70000"], ["--listen", "127.0.0.1:1", "--connect", "ws://h"],
+                      ["--listen", "127.0.0.1:1", "--ca", "/x"]):
+            r = subprocess.run([CAY, "agent", *words], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+            assert r.returncode == 2, (words, r)
+
+
+class Tunnel(Relay):
+    """Ends TLS in front of the agent, as a tunnel's provider does."""
+
+    def __init__(self, port, cert, key):
+        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.tls.load_cert_chain(cert, key)
+        super().__init__(port)
+
+    def accept(self):
+        while not self.is_over:
+            try:
+                raw, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.begin, args=(raw,), daemon=True).start()
+
+    def begin(self, raw):
+        try:
+            one = self.tls.wrap_socket(raw, server_side=True)
+            other = socket.create_connection(("127.0.0.1", self.port))
+        except OSError:
+            raw.close()
+            return
+        for a, b in ((one, other), (other, one)):
+            threading.Thread(target=self.pump, args=(a, b), daemon=True).start()
+        with self.lock:
+            self.pairs.append((one, other))
+
+    def pump(self, a, b):
+        with contextlib.suppress(OSError, ValueError):
+            while data := a.recv(65536):
+                b.sendall(data)
+        for s in (a, b):
+            with contextlib.suppress(OSError):
+                s.shutdown(socket.SHUT_RDWR)
+
+
+def tls_of_a_tunnel_is_checked():
+    with folder_for() as folder, folder_for() as others:
+        cert, key = make_certificate(folder)
+        strange = make_certificate(others)
+        with Daemon("--agent-ca", cert) as d, folder_for() as state:
+            token = admin(d)
+            port = free_port()
+            tunnel, bad = Tunnel(port, cert, key), Tunnel(port, *strange)
+            plain = Relay(port)
+            added = add(d, f"wss://127.0.0.1:{tunnel.address}", token=token)
+            for name, url, words in (("strange", f"wss://127.0.0.1:{bad.address}", "not signed by a trusted authority"),
+                                     ("named", f"wss://127.0.0.2:{tunnel.address}", ""),
+                                     ("plain", f"wss://127.0.0.1:{plain.address}", "does not speak TLS")):
+                add(d, url, name=name, token=token)
+                if words:
+                    agentless = name == "plain"
+                    if not agentless:
+                        wait_problem(d, words, name)
+            agent = Agent(state, added["code"], port=port)
+            wait_state(d, "ready")
+            wait_problem(d, "does not speak TLS", "plain")
+            box = make(d)
+            assert d.run(box, "cat | wc -c", stdin="x" * 300000)["stdout"] == "300000\n"
+            data = os.urandom(3 << 20)
+            d.ask("PUT", f"/api/sandboxes/{box}/files?path=/workspace/f", data)
+            tunnel.cut()
+            assert d.must(200, "GET", f"/api/sandboxes/{box}/files?path=/workspace/f") == data
+            wait_state(d, "ready")
+            d.stop()  # says goodbye
+            agent.stop()
+            for r in (tunnel, bad, plain):
+                r.close()
+
+
+def strangers_at_the_agents_door():
+    with Daemon("--agent-heartbeat", "300ms") as d, folder_for() as keys, paired(d) as agent:
+        box = make(d)
+        connected = agent.log().count("is connected")
+        # A web page; something that is no WebSocket; bytes.
+        with socket.create_connection(("127.0.0.1", agent.port)) as s:
+            s.sendall(b"GET /agent HTTP/1.1\r\nHost: x\r\nOrigin: https://evil.example\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                      b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
+            assert b" 403 " in s.recv(4096).split(b"\r\n")[0]
+        with socket.create_connection(("127.0.0.1", agent.port)) as s:
+            s.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert b" 426 " in s.recv(4096).split(b"\r\n")[0]
+        with socket.create_connection(("127.0.0.1", agent.port)) as s:
+            s.sendall(os.urandom(2000))
+            s.settimeout(PATIENCE_S)
+            with contextlib.suppress(OSError):
+                while s.recv(4096):
+                    pass
+        # Who knocks hears the key and nothing about the machine, and cannot bring it to anything.
+        key = wire.Key(keys)
+        for raw in (b"\xff" * 50, wire.message(wire.ASK, 5, b"x"), wire.message(wire.WELCOME, 0, b"\x10\x27\0\0" + wire.text("laptop")),
+                    wire.message(wire.REFUSED, 0, bytes([5]) + wire.text("go away"))):
+            ws = WebSocket(agent.port, "/agent", token=None)
+            _, hello = ws.read()
+            assert hello[:4] == bytes([wire.HELLO, 0, 0, 0]) and b"laptop" not in hello and b"Linux" not in hello, hello
+            ws.send(raw)
+            try:
+                while True:
+                    ws.read()
+            except (Closed, OSError):
+                pass
+        for _ in range(3):  # the right words with another key
+            ws = WebSocket(agent.port, "/agent", token=None)
+            _, hello = ws.read()
+            part = wire.message(wire.CHALLENGE, 0, b"\x02\0" + key.public + os.urandom(32))
+            ws.send(part + key.sign("daemon", hello + part) + os.urandom(32))
+            try:
+                while True:
+                    _, said = ws.read()
+                    assert said[0] != wire.PROOF, "it proved itself to a stranger"
+            except (Closed, OSError):
+                pass
+        # Many that say nothing: the daemon's connection stays, and a new one finds room.
+        idle = [WebSocket(agent.port, "/agent", token=None) for _ in range(40)]
+        assert d.run(box, "echo here")["stdout"] == "here\n"
+        os.kill(d.child("cay-front"), signal.SIGKILL)
+        ready_again(d)
+        wait_state(d, "ready")
+        wait_for("the sandbox", lambda: d.must(200, "GET", f"/api/sandboxes/{box}")["status"].lower() in ("ready", "busy"))
+        assert agent.process.poll() is None and agent.log().count("is connected") == connected + 1, agent.log()
+        assert agent.log().count("not let in") < 10
+        for ws in idle:
+            ws.sock.close()
+
+
+def another_agent_at_the_url_is_not_let_in():
+    with Daemon() as d, paired(d) as agent, folder_for() as other:
+        # At the same address there is another agent with a key of its own, then one that is paired with this daemon as another machine.
+        agent.stop()
+        wait_state(d, "away")
+        with folder_for() as third:
+            added = add(d, f"ws://127.0.0.1:{agent.port}/", name="desk", token=admin(d))
+            stranger = Agent(other, "aaaaa-aaaaa-aaaaa-aaaaa", port=agent.port)
+            wait_problem(d, "does not know the pairing code", "laptop")
+            stranger.stop()
+            desk = Agent(third, added["code"], port=agent.port, name="desk")
+            wait_state(d, "ready", "desk")
+            wait_problem(d, "does not know this machine", "laptop")
+            assert machine(d)["state"] == "away"
+            if desk.process.poll() is None:
+                desk.kill()
+
+
+TESTS = [the_daemon_dials_and_dials_again, who_may_have_which_url, tls_of_a_tunnel_is_checked, strangers_at_the_agents_door,
+         another_agent_at_the_url_is_not_let_in]
+
+
+def main():
+    for t in TESTS:
+        if len(sys.argv) < 2 or t.__name__ in sys.argv[1:]:
+            print(t.__name__, flush=True)
+            t()
+
+
+if __name__ == "__main__":
+    main()
