@@ -36,7 +36,7 @@ struct agent_conn {
         struct agent_conn *next, **back;
         struct cay_ws ws;
         struct cay_timer timer; /* for the proof */
-        struct cay_deferred release;
+        struct cay_deferred release, cut;
         enum step step;
         bool is_pairing, is_dialled;
         struct cay_front_dialled dialled; /* by us, if is_dialled: its strings are these: */
@@ -120,6 +120,27 @@ static void on_closed(struct cay_ws *ws, unsigned code, const char *reason)
         let_go(c);
 }
 
+/* Told from now on: the machine counts as away before its connection has ended. */
+static void note_problem(struct agent_conn *c)
+{
+        struct cay_machine *m =
+                c->session ? cay_machines_find(c->all->env.machines, c->owner, c->name) : NULL;
+
+        if (m)
+                cay_str_copy(m->problem, sizeof(m->problem), c->end);
+}
+
+/* Whoever dialled tries again: no time is lost with a closing handshake. What was sent still goes out. */
+static void on_cut(struct cay_deferred *d)
+{
+        struct agent_conn *c = cay_container_of(d, struct agent_conn, cut);
+
+        if (c->step == OVER)
+                return;
+        cay_ws_abort(&c->ws);
+        let_go(c);
+}
+
 /* on_closed follows: after the closing handshake, or after a while without one. */
 static void hang_up(void *ctx, const char *why)
 {
@@ -127,7 +148,12 @@ static void hang_up(void *ctx, const char *why)
 
         if (!c->end[0])
                 snprintf(c->end, sizeof(c->end), "%s", why);
+        note_problem(c);
         cay_ws_close(&c->ws, CAY_WS_GOING_AWAY, why);
+        if (c->is_dialled && !c->cut.run) {
+                c->cut.run = on_cut;
+                cay_loop_defer(c->all->env.loop, &c->cut);
+        }
 }
 
 static ssize_t send_ws(void *ctx, const void *bytes, size_t len)

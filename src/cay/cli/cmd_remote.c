@@ -183,6 +183,9 @@ static int add_by_ssh(struct cay_reach *reach, struct cay_verb_args *a, struct c
         const char *name = cay_values_get(&a->values, "name");
         int r;
 
+        if (cay_values_get(&a->values, "url"))
+                return cay_fail(err, CAY_INVALID,
+                                "--url: an agent that is started by SSH dials the daemon itself");
         if (copy_programs(err) < 0 ||
             cay_reach_call(reach, &a->values, -1, CAY_REACH_WAIT_MS, &answer, err) < 0)
                 return -1;

@@ -223,6 +223,7 @@ def a_machine_is_added_by_ssh():
         for bad in ("me@-oProxyCommand=x", "-x@y", "me@a b", "me@$(x)"):
             assert cay("remote", "add", bad).returncode != 0, bad
         assert cay("remote", "add", "you@other.example").returncode != 0  # its ssh fails
+        assert "dials the daemon itself" in cay("remote", "add", "you@other.example", "--url", "wss://x.example").stderr
         assert "other" not in cay("remote").stdout  # and nothing was added
         assert cay("remote", "rm", "box").returncode == 0
         wait_for("the agent's end", lambda: not any(f"{home}/".encode() in line for line in agents()))
@@ -357,12 +358,18 @@ def an_agent_that_is_away_returns():
             wait_box(d, box, "error")
             assert d.must(200, "GET", f"/api/sandboxes/{box}")["cause"] == "engine_lost"
             wait_state(d, "laptop", "away")
+            m = d.must(200, "GET", "/api/machines/laptop")
+            assert m["problem"] == "nothing was heard of the agent" and m["next_try_at"] is None and m["url"] == "", m
             a = d.ask("POST", "/api/sandboxes", {"machine": "laptop", "may_skip": SKIP})
             assert a.status == 503 and "away" in a.body.decode(), a
             relay.held.clear()
             relay.cut()
             wait_state(d, "laptop", "ready")
             wait_for("the sandbox", lambda: box_state(d, box) in ("ready", "busy"))
+            # Told as events, with the cause.
+            events = d.must(200, "GET", f"/api/sandboxes/{box}/events?limit=1000")["events"]
+            kinds = [e["kind"] for e in events]
+            assert "engine_lost" in json.dumps([e for e in events if e["kind"] == "sandbox_error"]) and "sandbox_recovered" in kinds, events
             assert d.run(box, "echo here")["stdout"] == "here\n"
             assert d.must(200, "GET", f"/api/sandboxes/{box}/execs/{run}")["status"].lower() == "running", run
             # Destroyed while the machine is away: gone when it is back.

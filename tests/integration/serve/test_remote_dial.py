@@ -19,7 +19,7 @@ sys.path.insert(0, HERE)
 import agent_wire as wire  # noqa: E402
 from daemon import CAY, PATIENCE_S, Daemon, ready_again, wait_for  # noqa: E402
 from test_doors import make_certificate  # noqa: E402
-from test_remote import Relay  # noqa: E402
+from test_remote import Relay, is_sanitized  # noqa: E402
 from ws_client import Closed, WebSocket  # noqa: E402
 
 SKIP = ["memory", "swap", "cpus", "pids", "disk", "inodes"]
@@ -124,6 +124,9 @@ def the_daemon_dials_and_dials_again():
     with Daemon("--agent-heartbeat", "300ms", "--health-interval", "300ms", "--health-misses", "10") as d, paired(d) as agent:
         m = machine(d)
         assert m["url"].startswith("ws://127.0.0.1:") and m["problem"] == "" and not m["next_try_at"] and m["fingerprint"] in agent.log(), m
+        if not is_sanitized():
+            with open(f"/proc/{agent.process.pid}/status", encoding="utf-8") as f:
+                assert int(re.search(r"RssAnon:\s+(\d+)", f.read()).group(1)) < 3 * 1024
         box = make(d)
         data = os.urandom(3 << 20)
         d.ask("PUT", f"/api/sandboxes/{box}/files?path=/workspace/f", data)
@@ -312,6 +315,7 @@ def strangers_at_the_agents_door():
             except (Closed, OSError):
                 pass
         # Many that say nothing: the daemon's connection stays, and a new one finds room.
+        silent = [socket.create_connection(("127.0.0.1", agent.port)) for _ in range(300)]
         idle = [WebSocket(agent.port, "/agent", token=None) for _ in range(40)]
         assert d.run(box, "echo here")["stdout"] == "here\n"
         os.kill(d.child("cay-front"), signal.SIGKILL)
@@ -320,8 +324,8 @@ def strangers_at_the_agents_door():
         wait_for("the sandbox", lambda: d.must(200, "GET", f"/api/sandboxes/{box}")["status"].lower() in ("ready", "busy"))
         assert agent.process.poll() is None and agent.log().count("is connected") == connected + 1, agent.log()
         assert agent.log().count("not let in") < 10
-        for ws in idle:
-            ws.sock.close()
+        for s in [*silent, *(ws.sock for ws in idle)]:
+            s.close()
 
 
 def another_agent_at_the_url_is_not_let_in():
