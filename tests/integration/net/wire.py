@@ -7,9 +7,9 @@ import socket
 import struct
 
 MAGIC = 0x6361796e
-HELLO, ADD, POLICY, DROP, LIST, STATS, LOG_READ, SECRETS, PROXY = range(1, 10)
+HELLO, ADD, POLICY, DROP, LIST, STATS, LOG_READ, SECRETS, PROXY, DIAL = range(1, 11)
 LOG = 100
-REQUEST, ANSWER = 144, 1200
+REQUEST, ANSWER = 280, 1200
 KINDS = {0: None, 1: 'dns', 2: 'tcp', 3: 'tls', 4: 'udp', 5: 'quota'}
 VERDICTS = {0: None, 1: 'allowed', 2: 'refused', 3: 'failed', 4: 'ended'}
 SEALS = 1 | 2 | 4 | 8
@@ -91,7 +91,7 @@ class Front:
                 return a
 
     def hello(self):
-        a = self.ask(HELLO, struct.pack('=I', 1))
+        a = self.ask(HELLO, struct.pack('=I', 2))
         assert a.code == 0, a.text
 
     def add(self, ident, sockets, policy, lim=None, used=(0, 0, 0)):
