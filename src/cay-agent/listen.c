@@ -8,6 +8,7 @@
 #include "cay-agent/agent.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/str.h"
+#include "foundation/http/listen.h"
 
 #define CONNECTIONS_MAX 128u /* guests, and those that have not asked for anything */
 #define HEAD_MS 10000u
@@ -171,7 +172,7 @@ int agent_listen_open(struct agent_listen *l, struct agent *a, struct cay_error 
         static const struct cay_http_server_ops ops = { .on_request = on_request, .make_error = make_error };
         const struct agent_options *o = &a->options;
         struct cay_http_config config;
-        int nr;
+        int fds[CAY_LISTEN_MAX], count, r = 0;
 
         cay_http_config_init(&config);
         config.ops = &ops;
@@ -183,12 +184,15 @@ int agent_listen_open(struct agent_listen *l, struct agent *a, struct cay_error 
         l->server = cay_http_server_new(a->loop, &config, l, err);
         if (!l->server)
                 return -1;
-        nr = cay_http_server_listen(l->server, o->listen_host, o->listen_port, NULL, err);
-        if (nr < 0)
+        count = cay_listen_tcp(o->listen_host, o->listen_port, fds, err);
+        if (count < 0)
                 return cay_wrap(err, "--listen");
         snprintf(a->listen_text, sizeof(a->listen_text), strchr(o->listen_host, ':') ? "[%s]:%u" : "%s:%u",
-                 o->listen_host, cay_http_server_port(l->server, (unsigned)nr));
-        return 0;
+                 o->listen_host, cay_listen_port(fds[0]));
+        for (int i = 0; i < count; i++) /* the server closes one that it refuses */
+                if (cay_http_server_listen_take(l->server, fds[i], NULL, err) < 0)
+                        r = -1;
+        return r < 0 ? cay_wrap(err, "--listen") : 0;
 }
 
 void agent_listen_close(struct agent_listen *l)
