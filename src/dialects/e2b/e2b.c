@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/gate/gate_sandbox.h"
+#include "dialects/e2b/e2b_build.h"
 #include "dialects/e2b/e2b_request.h"
 #include "dialects/rest/rest_proxy.h"
 #include "domain/settings/config.h"
@@ -41,8 +42,11 @@ static struct cay_router *make_router(struct cay_route *routes, const struct e2b
 
 int cay_e2b_new(const struct cay_op_world *world, struct cay_e2b **ret, struct cay_error *err)
 {
-        static const struct e2b_rows *const control[] = { &e2b_control_rows, &e2b_lifecycle_rows,
-                                                          &e2b_metrics_rows, &e2b_missing_rows, NULL };
+        static const struct e2b_rows *const control[] = {
+                &e2b_control_rows,  &e2b_lifecycle_rows, &e2b_snapshot_rows,
+                &e2b_template_rows, &e2b_tag_rows,       &e2b_volume_rows,
+                &e2b_metrics_rows,  &e2b_missing_rows,   NULL
+        };
         static const struct e2b_rows *const envd[] = { &e2b_envd_rows, &e2b_process_rows,
                                                        &e2b_filesystem_rows, &e2b_files_rows, NULL };
         static const struct e2b_rows *const code[] = { &e2b_envd_rows, &e2b_code_rows, NULL };
@@ -67,11 +71,13 @@ void cay_e2b_free(struct cay_e2b *e)
         cay_router_free(e->control);
         cay_router_free(e->envd);
         cay_router_free(e->code);
+        e2b_builds_free(e);
         free(e);
 }
 
 void cay_e2b_stop(struct cay_e2b *e)
 {
+        e2b_builds_stop(e);
         while (e->streams) {
                 struct cay_rest_stream *s = e->streams;
 
@@ -191,6 +197,17 @@ static const char *find_label(const struct cay_sandbox_view *view, const char *n
                 if (strcmp(view->labels.pairs[i].name, name) == 0)
                         return view->labels.pairs[i].value;
         return NULL;
+}
+
+const char *e2b_label(const struct cay_op_world *world, const char *id, const char *label)
+{
+        const struct cay_viewer everybody = { .owner = "", .sees_all = true };
+        struct cay_sandbox_view view;
+        struct cay_error ignored = { 0 };
+
+        return cay_service_get(world->service, &everybody, id, &view, &ignored) == 0
+                       ? find_label(&view, label)
+                       : NULL;
 }
 
 bool e2b_runs(const struct cay_op_world *world, const char *id)

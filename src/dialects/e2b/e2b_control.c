@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "dialects/e2b/e2b_create.h"
-#include "dialects/e2b/e2b_priv.h"
+#include "dialects/e2b/e2b_start.h"
+#include "foundation/base/str.h"
 
 #define LIST_MAX 100
 #define QUERY_MAX 4096u
@@ -30,9 +31,27 @@ static void answer_object(struct e2b_request *q, unsigned status, const struct c
 
 /* Create */
 
-static void on_made(struct e2b_request *q, const struct cay_json_value *sandbox)
+static void answer_made(struct e2b_request *q, const struct cay_json_value *sandbox)
 {
         answer_object(q, 201, sandbox, e2b_put_made);
+}
+
+static void on_ready(struct e2b_request *q)
+{
+        e2b_ask_sandbox(q, "sandbox_get", answer_made);
+}
+
+static void on_made(struct e2b_request *q, const struct cay_json_value *sandbox)
+{
+        char name[CAY_NAME_MAX + 1];
+
+        e2b_template_of(q->world, cay_json_value_text(e2b_member(q, "templateID")), name);
+        if (!e2b_starts(q, name)) {
+                answer_made(q, sandbox);
+                return;
+        }
+        cay_str_copy(q->sandbox, sizeof(q->sandbox), e2b_text(sandbox, "sandbox_id"));
+        e2b_start(q, name, on_ready);
 }
 
 static void run_create(struct e2b_request *q)

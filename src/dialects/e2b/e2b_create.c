@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dialects/e2b/e2b_start.h"
 #include "domain/settings/config.h"
 
 #define TIMEOUT_S 300 /* of a request that says none */
@@ -107,11 +108,7 @@ static bool copy_member(void *ctx, const char *name, const struct cay_json_value
 static void put_env(struct e2b_request *q, struct cay_json *j, const char *template_id)
 {
         const struct cay_json_value *env = e2b_member(q, "envVars");
-        const char *const own[][2] = { { "HOME", "/home/user" },
-                                       { "USER", "user" },
-                                       { "LOGNAME", "user" },
-                                       { "E2B_SANDBOX", "true" },
-                                       { "E2B_TEMPLATE_ID", template_id } };
+        const char *const own[][2] = { E2B_OWN_VARIABLES, { "E2B_TEMPLATE_ID", template_id } };
 
         cay_json_key(j, "env");
         cay_json_begin_object(j);
@@ -122,7 +119,7 @@ static void put_env(struct e2b_request *q, struct cay_json *j, const char *templ
         cay_json_end_object(j);
 }
 
-static void put_labels(struct e2b_request *q, struct cay_json *j, const char *template_id)
+static void put_labels(struct e2b_request *q, struct cay_json *j, const char *template_id, const char *name)
 {
         const struct cay_json_value *body = cay_json_in_root(q->body);
         const struct cay_json_value *network = e2b_member(q, "network");
@@ -136,6 +133,7 @@ static void put_labels(struct e2b_request *q, struct cay_json *j, const char *te
                 put_pair(j, E2B_LABEL_ON_TIMEOUT, "pause");
         if (!e2b_flag(network, "allowPublicTraffic", true))
                 put_pair(j, E2B_LABEL_PRIVATE, "true");
+        e2b_template_labels_put(j, q->world, q->caller.owner, name);
         cay_json_end_object(j);
 }
 
@@ -180,12 +178,16 @@ int e2b_create_put(struct e2b_request *q, struct cay_json *j, struct cay_error *
 {
         const struct cay_json_value *body = q->body ? cay_json_in_root(q->body) : NULL;
         const struct cay_json_value *metadata = e2b_member(q, "metadata");
+        char name[CAY_NAME_MAX + 1];
         const char *template_id;
         int64_t timeout;
 
         if (check_body(q, &template_id, &timeout, err) < 0)
                 return -1;
-        cay_op_key_text(j, "template", e2b_template_of(q->world, template_id));
+        e2b_template_of(q->world, template_id, name);
+        if (!name[0])
+                return cay_fail(err, CAY_NOT_FOUND, "templateID: there is no template '%.80s'", template_id);
+        cay_op_key_text(j, "template", name);
         cay_op_key_u64(j, "timeout", timeout > 0 ? (uint64_t)timeout : 1);
         cay_op_key_u64(j, "idle_timeout", 0);
         if (metadata) {
@@ -193,7 +195,7 @@ int e2b_create_put(struct e2b_request *q, struct cay_json *j, struct cay_error *
                 cay_json_value_put(j, metadata);
         }
         put_env(q, j, template_id);
-        put_labels(q, j, template_id);
+        put_labels(q, j, template_id, name);
         if (e2b_flag(body, "autoPause", false))
                 cay_op_key_text(j, "on_timeout", e2b_flag(body, "autoPauseMemory", true) ? "pause" : "stop");
         if (put_volumes(q, j, err) < 0)

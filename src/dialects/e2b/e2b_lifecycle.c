@@ -15,6 +15,7 @@
 struct life { /* what connect, resume and pause have found out */
         int64_t timeout_s;
         bool was_asleep;
+        bool reboots; /* what is frozen in memory is given up */
 };
 
 static struct life *new_life(struct e2b_request *q)
@@ -100,6 +101,12 @@ static void on_woken(struct e2b_request *q, const struct cay_json_value *sandbox
         extend(q, l->timeout_s, answer_connected);
 }
 
+static void on_stopped(struct e2b_request *q, const struct cay_json_value *sandbox)
+{
+        (void)sandbox;
+        e2b_ask_sandbox(q, "sandbox_start", on_woken);
+}
+
 static void on_found(struct e2b_request *q, const struct cay_json_value *sandbox)
 {
         struct life *l = q->state;
@@ -111,8 +118,11 @@ static void on_found(struct e2b_request *q, const struct cay_json_value *sandbox
                            e2b_text(sandbox, "cause_text"));
         } else if (strcmp(state, "paused") == 0) {
                 l->was_asleep = true;
-                e2b_ask_sandbox(q, strcmp(status, "paused") == 0 ? "sandbox_resume" : "sandbox_start",
-                                on_woken);
+                if (strcmp(status, "paused") == 0 && l->reboots)
+                        e2b_ask_sandbox(q, "sandbox_stop", on_stopped);
+                else
+                        e2b_ask_sandbox(q, strcmp(status, "paused") == 0 ? "sandbox_resume" : "sandbox_start",
+                                        on_woken);
         } else if (!e2b_number(sandbox, "expires_in_ms", &left) || left >= l->timeout_s * 1000) {
                 answer_connected(q, sandbox);
         } else {
@@ -124,8 +134,10 @@ static void run_connect(struct e2b_request *q)
 {
         struct life *l = new_life(q);
 
-        if (l && read_seconds(q, "timeout", TIMEOUT_S, &l->timeout_s) == 0)
-                e2b_ask_sandbox(q, "sandbox_get", on_found);
+        if (!l || read_seconds(q, "timeout", TIMEOUT_S, &l->timeout_s) < 0)
+                return;
+        l->reboots = q->body && !e2b_flag(cay_json_in_root(q->body), "memory", true);
+        e2b_ask_sandbox(q, "sandbox_get", on_found);
 }
 
 static void on_found_awake(struct e2b_request *q, const struct cay_json_value *sandbox)

@@ -15,6 +15,7 @@
 #define E2B_ANSWER_MAX (16u << 20) /* bytes of an answer */
 
 struct e2b_request;
+struct e2b_build;
 
 enum e2b_form {                  /* of errors */
                 E2B_FORM_REST,   /* {"code": 404, "message": …} */
@@ -46,7 +47,8 @@ struct e2b_rows {
 };
 
 /* Of the control plane, of envd, and of the code interpreter. */
-extern const struct e2b_rows e2b_control_rows, e2b_lifecycle_rows, e2b_metrics_rows, e2b_missing_rows;
+extern const struct e2b_rows e2b_control_rows, e2b_lifecycle_rows, e2b_snapshot_rows, e2b_template_rows,
+        e2b_tag_rows, e2b_volume_rows, e2b_metrics_rows, e2b_missing_rows;
 extern const struct e2b_rows e2b_envd_rows, e2b_process_rows, e2b_filesystem_rows, e2b_files_rows,
         e2b_code_rows;
 
@@ -56,6 +58,9 @@ struct cay_e2b {
         struct cay_route control_routes[E2B_ROUTES_MAX], envd_routes[E2B_ROUTES_MAX],
                 code_routes[E2B_ROUTES_MAX]; /* the routers' */
         struct cay_rest_stream *streams;     /* under way */
+        struct e2b_build *builds;            /* of templates, the newest first */
+        unsigned build_count;
+        size_t build_bytes; /* of files that were uploaded for them */
 };
 
 /* How a request follows a stream of an op. All come from the loop. */
@@ -111,6 +116,9 @@ void e2b_request_watch(struct e2b_request *q);
 
 /* Answering: each ends the request. */
 void e2b_answer(struct e2b_request *q, unsigned status, const struct cay_buf *json);
+/* JSON of an answer: begin, write one value, then answer. */
+void e2b_begin_json(struct cay_json *j, struct cay_buf *out);
+void e2b_answer_json(struct e2b_request *q, unsigned status, struct cay_json *j, const struct cay_buf *out);
 void e2b_answer_empty(struct e2b_request *q, unsigned status);
 void e2b_fail(struct e2b_request *q, const struct cay_error *err);
 void e2b_refuse(struct e2b_request *q, enum cay_code code, const char *text, ...) CAY_PRINTF(3, 4);
@@ -144,6 +152,8 @@ void e2b_put_listed(struct e2b_request *q, struct cay_json *j, const struct cay_
 void e2b_put_detail(struct e2b_request *q, struct cay_json *j, const struct cay_json_value *sandbox);
 const char *e2b_state(const struct cay_json_value *sandbox); /* "running", "paused"; NULL: it is neither */
 
+/* A label of a sandbox; NULL: it has none. Borrowed, until the loop goes on. */
+const char *e2b_label(const struct cay_op_world *world, const char *id, const char *label);
 bool e2b_runs(const struct cay_op_world *world, const char *id); /* e2b.c: it is there, and stays */
 
 /* e2b_map.c: templates of E2B and labels that keep what Cay has no field for. */
@@ -152,4 +162,18 @@ bool e2b_runs(const struct cay_op_world *world, const char *id); /* e2b.c: it is
 #define E2B_LABEL_RESUME E2B_LABEL "auto_resume"
 #define E2B_LABEL_ON_TIMEOUT E2B_LABEL "on_timeout"
 #define E2B_LABEL_PRIVATE E2B_LABEL "private_ports"
-const char *e2b_template_of(const struct cay_op_world *world, const char *template_id);
+#define E2B_LABEL_USER E2B_LABEL "user"       /* "root": of commands that name no user */
+#define E2B_LABEL_WORKDIR E2B_LABEL "workdir" /* what relative paths begin with, if not at home */
+/*
+ * The template of the registry, or the snapshot, that a client's name means. Names of E2B are "team/name:tag". A snapshot has
+ * letters, digits and '-' only: a tag stands behind "--", and the tag "default" is left out. "": it is too long to be one.
+ */
+void e2b_template_of(const struct cay_op_world *world, const char *template_id, char ret[CAY_NAME_MAX + 1]);
+/* A new name for a snapshot; tag NULL: the one in name, or none. CAY_INVALID: it has other characters, or is too long. */
+int e2b_snapshot_name(const char *name, const char *tag, char ret[CAY_NAME_MAX + 1], struct cay_error *err);
+/* Of the registry, or another word for one of those. */
+bool e2b_is_template(const struct cay_op_world *world, const char *name);
+bool e2b_is_snapshot(const struct cay_op_world *world, const char *owner,
+                     const char *name); /* by name or id */
+#define E2B_TAGGED_MAX (CAY_NAME_MAX + 16u)
+void e2b_tagged_name(const char *snapshot, char ret[E2B_TAGGED_MAX]); /* back: "name:tag" */

@@ -48,6 +48,20 @@ void e2b_answer(struct e2b_request *q, unsigned status, const struct cay_buf *js
         cay_http_response_send(finish(q), status, E2B_JSON, cay_buf_data(json), json->len);
 }
 
+void e2b_begin_json(struct cay_json *j, struct cay_buf *out)
+{
+        cay_buf_init(out, E2B_ANSWER_MAX);
+        cay_json_init(j, out);
+}
+
+void e2b_answer_json(struct e2b_request *q, unsigned status, struct cay_json *j, const struct cay_buf *out)
+{
+        if (cay_json_end(j) < 0)
+                e2b_fail_memory(q);
+        else
+                e2b_answer(q, status, out);
+}
+
 void e2b_answer_empty(struct e2b_request *q, unsigned status)
 {
         cay_http_response_send(finish(q), status, NULL, NULL, 0);

@@ -103,6 +103,12 @@ static const char *known_user(struct e2b_request *q, const char *name, size_t le
         return NULL;
 }
 
+/* Who a request means that names nobody. */
+static const char *default_user(const struct e2b_request *q)
+{
+        return e2b_label(q->world, q->sandbox, E2B_LABEL_USER) ? "root" : "user";
+}
+
 const char *e2b_user(struct e2b_request *q, bool in_query)
 {
         const char *field = cay_http_request_header(q->req, "Authorization");
@@ -113,10 +119,12 @@ const char *e2b_user(struct e2b_request *q, bool in_query)
 
         if (in_query) {
                 r = e2b_query(q, "username", room, sizeof(room), &text);
-                return r < 0 ? NULL : r == 0 || !text[0] ? "user" : known_user(q, text, strlen(text));
+                return r < 0                ? NULL
+                       : r == 0 || !text[0] ? default_user(q)
+                                            : known_user(q, text, strlen(text));
         }
         if (!field || strncasecmp(field, "Basic ", 6) != 0)
-                return "user";
+                return default_user(q);
         cay_buf_init(&name, sizeof(room));
         field += 6;
         if (cay_base64_decode(field, strlen(field), &name) < 0) {
@@ -128,14 +136,17 @@ const char *e2b_user(struct e2b_request *q, bool in_query)
 
 int e2b_path(struct e2b_request *q, const char *user, const char *path, char ret[E2B_PATH_MAX])
 {
-        const char *home = e2b_is_root(user) ? "/root" : "/home/user", *rest = path ? path : "";
+        const char *home = e2b_is_root(user) ? "/root" : "/home/user", *rest = path ? path : "", *workdir;
         int len;
 
         if (rest[0] == '~' && rest[1] != '\0' && rest[1] != '/') {
                 e2b_refuse(q, CAY_INVALID, "path: '%.100s' is the home of another user", path);
                 return -1;
         }
-        rest += rest[0] == '~';
+        if (rest[0] == '~')
+                rest++;
+        else if ((workdir = e2b_label(q->world, q->sandbox, E2B_LABEL_WORKDIR)) != NULL)
+                home = workdir;
         if (path && path[0] == '/')
                 len = snprintf(ret, E2B_PATH_MAX, "%s", path);
         else

@@ -10,7 +10,7 @@ async function run(tests) {
     try {
       await test()
     } catch (error) {
-      console.error(`${name} failed:`, error)
+      console.error(`${name} failed: ${error}`, error) // a BuildError's stack has no message
       process.exit(1)
     }
     console.log(`ok ${name} (${Date.now() - begun} ms)`)

@@ -26,7 +26,7 @@ def client_env(d, key, **more):
     # A stock client's own variables; nothing else is different.
     url = f"http://127.0.0.1:{d.port}"
     env = {"PATH": os.environ["PATH"], "HOME": d.folder, "NODE_PATH": os.path.join(PACKAGES, "node_modules"),
-           "E2B_API_KEY": key, "E2B_API_URL": url, "E2B_SANDBOX_URL": url}
+           "E2B_API_KEY": key, "E2B_API_URL": url, "E2B_SANDBOX_URL": url, "E2B_VOLUME_API_URL": url}
     env.update(more)
     return env
 

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks that are changed, git, volumes, and a pause without memory.
+const { Sandbox, Volume } = require('e2b')
+const { assert, run, fails } = require('./check.cjs')
+
+const network = async (s) => (await s.getInfo()).allowInternetAccess
+
+run({
+  async update_network() {
+    const s = await Sandbox.create({ allowInternetAccess: false })
+    assert.equal(await network(s), false)
+    const wider = await fails(s.updateNetwork({ allowInternetAccess: true, allowOut: ['pypi.org'], denyOut: ['0.0.0.0/0'] }), 'SandboxError')
+    assert.match(wider.message, /template/) // it has none, so nobody may give it some
+    await s.updateNetwork({ allowInternetAccess: false }) // as it is
+    await fails(s.updateNetwork({ allowOut: ['1.2.3.4'], denyOut: ['5.6.7.8'] }), 'SandboxError')
+    assert.equal(await network(s), false)
+    await s.kill()
+    await fails(s.updateNetwork({ allowInternetAccess: false }), 'SandboxNotFoundError')
+  },
+
+  async git() {
+    const s = await Sandbox.create()
+    await s.git.configureUser('Test', 'test@example.org')
+    await s.git.init('project', { initialBranch: 'main' })
+    await s.files.write('project/a.txt', 'one\n')
+    const before = await s.git.status('project')
+    assert.equal(before.hasUntracked, true)
+    await s.git.add('project')
+    await s.git.commit('project', 'first')
+    await s.git.createBranch('project', 'side')
+    assert.deepEqual((await s.git.branches('project')).branches.sort(), ['main', 'side'])
+    await s.git.checkoutBranch('project', 'main')
+    // A server of git in the sandbox itself.
+    await s.commands.run('git clone -q --bare project served.git && touch served.git/git-daemon-export-ok && git -C served.git config daemon.receivepack true')
+    const server = await s.commands.run('git daemon --reuseaddr --listen=127.0.0.1 --port=9418 --base-path=/home/user --enable=receive-pack', { background: true })
+    await s.commands.run('for i in $(seq 100); do git ls-remote git://127.0.0.1/served.git >/dev/null 2>&1 && exit 0; sleep 0.1; done; exit 1')
+    await s.git.clone('git://127.0.0.1/served.git', { path: 'copy' })
+    assert.equal(await s.files.read('copy/a.txt'), 'one\n')
+    await s.files.write('copy/b.txt', 'two\n')
+    await s.git.add('copy', { files: ['b.txt'] })
+    await s.git.commit('copy', 'second')
+    await s.git.push('copy')
+    await s.git.remoteAdd('project', 'origin', 'git://127.0.0.1/served.git')
+    await s.git.pull('project', { remote: 'origin', branch: 'main' })
+    assert.equal(await s.files.read('project/b.txt'), 'two\n')
+    assert.equal((await s.git.status('project')).isClean, true)
+    await fails(s.git.clone('/home/user/nothing'), 'CommandExitError')
+    await server.kill()
+    await s.kill()
+  },
+
+  async volumes() {
+    const v = await Volume.create('e2b-volume')
+    assert.equal(v.name, 'e2b-volume')
+    await fails(Volume.create('e2b-volume'), 'VolumeError')
+    await fails(Volume.create('no spaces'), 'VolumeError')
+    const one = await Sandbox.create({ volumeMounts: { '/mnt/data': v } })
+    assert.deepEqual((await one.getInfo()).volumeMounts, [{ name: 'e2b-volume', path: '/mnt/data' }])
+    await one.commands.run('echo kept > /mnt/data/f')
+    const two = await Sandbox.create({ volumeMounts: { '/opt/other': 'e2b-volume' } })
+    assert.equal(await two.files.read('/opt/other/f'), 'kept\n')
+    await fails(Volume.destroy('e2b-volume'), 'VolumeError') // two sandboxes have it
+    await one.kill()
+    await two.kill()
+    assert.deepEqual((await Volume.list()).map((w) => w.name), ['e2b-volume'])
+    assert.equal((await Volume.getInfo('e2b-volume')).volumeId, 'e2b-volume')
+    const again = await Volume.connect('e2b-volume')
+    await fails(again.readFile('/f')) // only sandboxes reach its files: docs/e2b.md
+    assert.equal(await Volume.destroy('e2b-volume'), true)
+    assert.equal(await Volume.destroy('e2b-volume'), false)
+    await fails(Volume.getInfo('e2b-volume'), 'VolumeNotFoundError')
+  },
+
+  async pause_without_memory() {
+    const s = await Sandbox.create()
+    await s.files.write('f', 'kept')
+    const sleeper = await s.commands.run('sleep 1000', { background: true })
+    assert.equal(await s.pause({ keepMemory: false }), true)
+    assert.equal((await Sandbox.getInfo(s.sandboxId)).state, 'paused')
+    const again = await Sandbox.connect(s.sandboxId)
+    assert.deepEqual((await again.commands.list()).filter((p) => p.pid === sleeper.pid), [])
+    assert.equal(await again.files.read('f'), 'kept')
+    await again.commands.run('sleep 1000', { background: true })
+    assert.equal(await again.pause(), true) // with memory, which the next connect gives up
+    const rebooted = await Sandbox.connect(s.sandboxId, { onResume: 'reboot' })
+    assert.deepEqual(await rebooted.commands.list(), [])
+    assert.equal(await rebooted.files.read('f'), 'kept')
+    await rebooted.kill()
+  },
+})
