@@ -9,6 +9,7 @@
 #include "daemon/gate/gate_sandbox.h"
 #include "dialects/e2b/e2b_build.h"
 #include "dialects/e2b/e2b_request.h"
+#include "dialects/e2b/e2b_watcher.h"
 #include "dialects/rest/rest_proxy.h"
 #include "domain/settings/config.h"
 #include "foundation/base/str.h"
@@ -47,8 +48,9 @@ int cay_e2b_new(const struct cay_op_world *world, struct cay_e2b **ret, struct c
                 &e2b_template_rows, &e2b_tag_rows,       &e2b_volume_rows,
                 &e2b_metrics_rows,  &e2b_missing_rows,   NULL
         };
-        static const struct e2b_rows *const envd[] = { &e2b_envd_rows, &e2b_process_rows,
-                                                       &e2b_filesystem_rows, &e2b_files_rows, NULL };
+        static const struct e2b_rows *const envd[] = { &e2b_envd_rows,       &e2b_process_rows,
+                                                       &e2b_filesystem_rows, &e2b_watcher_rows,
+                                                       &e2b_files_rows,      NULL };
         static const struct e2b_rows *const code[] = { &e2b_envd_rows, &e2b_code_rows, NULL };
         cay_auto(cay_e2b_freep) struct cay_e2b *e = calloc(1, sizeof(*e));
 
@@ -72,12 +74,14 @@ void cay_e2b_free(struct cay_e2b *e)
         cay_router_free(e->envd);
         cay_router_free(e->code);
         e2b_builds_free(e);
+        e2b_watchers_free(e);
         free(e);
 }
 
 void cay_e2b_stop(struct cay_e2b *e)
 {
         e2b_builds_stop(e);
+        e2b_watchers_stop(e);
         while (e->streams) {
                 struct cay_rest_stream *s = e->streams;
 

@@ -6,6 +6,7 @@
 
 #include "dialects/e2b/e2b_entry.h"
 #include "dialects/e2b/e2b_stream.h"
+#include "dialects/e2b/e2b_watcher.h"
 
 #define LIST_MAX 10000
 
@@ -347,14 +348,8 @@ static ssize_t put_ready(struct work *w)
 
 static ssize_t on_event(struct e2b_request *q, const char *kind, const struct cay_json_value *event)
 {
-        static const struct {
-                const char *ours, *theirs;
-        } rows[] = { { "created", "EVENT_TYPE_CREATE" },
-                     { "modified", "EVENT_TYPE_WRITE" },
-                     { "removed", "EVENT_TYPE_REMOVE" },
-                     { "attributes", "EVENT_TYPE_CHMOD" } };
         struct work *w = q->state;
-        const char *path = e2b_text(event, "path");
+        const char *path = e2b_text(event, "path"), *type = e2b_change_type(kind);
 
         if (strcmp(kind, "ready") == 0)
                 return put_ready(w);
@@ -363,10 +358,7 @@ static ssize_t on_event(struct e2b_request *q, const char *kind, const struct ca
 
                 return r < 0 ? r : put_change(w, "EVENT_TYPE_CREATE", e2b_text(event, "to"));
         }
-        for (unsigned i = 0; i < CAY_COUNT(rows); i++)
-                if (strcmp(rows[i].ours, kind) == 0)
-                        return put_change(w, rows[i].theirs, path);
-        return 0;
+        return type ? put_change(w, type, path) : 0;
 }
 
 static void on_end(struct e2b_request *q, bool was_cut)
@@ -404,6 +396,27 @@ static void run_watch(struct e2b_request *q)
                 ask_stat(q, w->path, true, on_to_watch);
 }
 
+/* CreateWatcher */
+
+static void on_to_poll(struct e2b_request *q, const struct cay_json_value *file)
+{
+        const struct work *w = q->state;
+
+        if (strcmp(e2b_text(file, "type"), "directory") != 0)
+                e2b_refuse(q, CAY_INVALID, "path is not a directory: %.200s", w->path);
+        else
+                e2b_watcher_begin(q, w->path, e2b_is_root(w->user),
+                                  cay_json_value_is_true(e2b_member(q, "recursive")));
+}
+
+static void run_create_watcher(struct e2b_request *q)
+{
+        struct work *w = new_work(q, "path");
+
+        if (w)
+                ask_stat(q, w->path, true, on_to_poll);
+}
+
 #define UNARY E2B_FORM_UNARY, E2B_TAKES_JSON
 
 static const struct e2b_row rows[] = {
@@ -412,6 +425,7 @@ static const struct e2b_row rows[] = {
         { "POST /filesystem.Filesystem/Move", run_move, UNARY },
         { "POST /filesystem.Filesystem/ListDir", run_list, UNARY },
         { "POST /filesystem.Filesystem/Remove", run_remove, UNARY },
+        { "POST /filesystem.Filesystem/CreateWatcher", run_create_watcher, UNARY },
         { "POST /filesystem.Filesystem/WatchDir", run_watch, E2B_FORM_STREAM,
           E2B_TAKES_JSON | E2B_ENVELOPED },
 };

@@ -16,6 +16,7 @@
 
 struct e2b_request;
 struct e2b_build;
+struct e2b_watcher;
 
 enum e2b_form {                  /* of errors */
                 E2B_FORM_REST,   /* {"code": 404, "message": …} */
@@ -49,8 +50,8 @@ struct e2b_rows {
 /* Of the control plane, of envd, and of the code interpreter. */
 extern const struct e2b_rows e2b_control_rows, e2b_lifecycle_rows, e2b_snapshot_rows, e2b_template_rows,
         e2b_tag_rows, e2b_volume_rows, e2b_metrics_rows, e2b_missing_rows;
-extern const struct e2b_rows e2b_envd_rows, e2b_process_rows, e2b_filesystem_rows, e2b_files_rows,
-        e2b_code_rows;
+extern const struct e2b_rows e2b_envd_rows, e2b_process_rows, e2b_filesystem_rows, e2b_watcher_rows,
+        e2b_files_rows, e2b_code_rows;
 
 struct cay_e2b {
         const struct cay_op_world *world;
@@ -60,7 +61,8 @@ struct cay_e2b {
         struct cay_rest_stream *streams;     /* under way */
         struct e2b_build *builds;            /* of templates, the newest first */
         unsigned build_count;
-        size_t build_bytes; /* of files that were uploaded for them */
+        struct e2b_watcher *watchers; /* that are polled */
+        size_t build_bytes;           /* of files that were uploaded for them */
 };
 
 /* How a request follows a stream of an op. All come from the loop. */

@@ -86,6 +86,44 @@ run({
     await fails(s.files.watchDir('a.txt', () => {}), 'InvalidArgumentError')
   },
 
+  // As clients in Python do it: unary requests, asked again and again.
+  async polled_watchers() {
+    const call = async (method, body) => {
+      const answer = await fetch(`${process.env.E2B_SANDBOX_URL}/filesystem.Filesystem/${method}`, {
+        method: 'POST', body: JSON.stringify(body),
+        headers: { 'content-type': 'application/json', 'connect-protocol-version': '1', 'e2b-sandbox-id': s.sandboxId,
+                   'e2b-sandbox-port': '49983', 'x-access-token': s.envdAccessToken ?? s.connectionConfig.headers['X-Access-Token'],
+                   authorization: `Basic ${Buffer.from('user:').toString('base64')}` },
+      })
+      return { status: answer.status, ...(await answer.json()) }
+    }
+    await s.files.makeDir('polled/sub')
+    const { watcherId } = await call('CreateWatcher', { path: 'polled', recursive: true })
+    assert.match(watcherId, /^[0-9a-f]{32}$/)
+    assert.deepEqual((await call('GetWatcherEvents', { watcherId })).events, [])
+    await s.commands.run('echo 1 > polled/a; echo 2 > polled/sub/b; mv polled/a polled/c; rm polled/c')
+    const seen = []
+    for (const e of ['CREATE a', 'WRITE a', 'CREATE sub/b', 'RENAME a', 'CREATE c', 'REMOVE c']) {
+      await until(e, async () => {
+        const { events } = await call('GetWatcherEvents', { watcherId })
+        seen.push(...events.map((f) => `${f.type.replace('EVENT_TYPE_', '')} ${f.name}`))
+        return seen.includes(e)
+      })
+    }
+    assert.equal((await call('RemoveWatcher', { watcherId })).status, 200)
+    const gone = await call('GetWatcherEvents', { watcherId })
+    assert.deepEqual([gone.status, gone.code], [404, 'not_found'])
+    assert.equal((await call('RemoveWatcher', { watcherId })).status, 404)
+    assert.equal((await call('CreateWatcher', { path: 'nothing' })).code, 'not_found')
+    assert.equal((await call('CreateWatcher', { path: 'a.txt' })).code, 'invalid_argument')
+    const made = []
+    for (let i = 0; i < 32; i++) made.push((await call('CreateWatcher', { path: 'polled' })).watcherId)
+    assert.equal((await call('CreateWatcher', { path: 'polled' })).code, 'resource_exhausted')
+    for (const id of made.slice(1)) await call('RemoveWatcher', { watcherId: id })
+    await s.files.remove('polled') // the one that is left ends with its folder
+    await until('its end', async () => (await call('GetWatcherEvents', { watcherId: made[0] })).status === 404)
+  },
+
   async signed_addresses() {
     await s.files.write('dir/my file.txt', 'signed')
     const get = await fetch(await s.downloadUrl('dir/my file.txt'))
