@@ -72,9 +72,25 @@ void e2b_template_of(const struct cay_op_world *world, const char *template_id, 
                 ret[0] = '\0';
 }
 
+/* Both parts alone are names, without what stands between them. */
+static bool is_part(const char *text)
+{
+        return cay_id_is_valid(text) && !strstr(text, E2B_TAG);
+}
+
+static bool read_part(const char *text, size_t len, char ret[CAY_NAME_MAX + 1])
+{
+        if (len > CAY_NAME_MAX)
+                return false;
+        for (size_t i = 0; i < len; i++)
+                ret[i] = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] + 32) : text[i];
+        ret[len] = '\0';
+        return is_part(ret);
+}
+
 int e2b_snapshot_name(const char *name, const char *tag, char ret[CAY_NAME_MAX + 1], struct cay_error *err)
 {
-        char text[2 * CAY_NAME_MAX];
+        char first[CAY_NAME_MAX + 1], second[CAY_NAME_MAX + 1], text[2 * CAY_NAME_MAX + 8];
         const char *own_tag, *at;
         size_t len;
 
@@ -83,12 +99,9 @@ int e2b_snapshot_name(const char *name, const char *tag, char ret[CAY_NAME_MAX +
                 tag = own_tag;
         if (is_default(tag))
                 tag = NULL;
-        if (len <= CAY_NAME_MAX && (!tag || strlen(tag) <= CAY_NAME_MAX)) {
-                snprintf(text, sizeof(text), "%.*s%s%s", (int)len, at, tag ? E2B_TAG : "", tag ? tag : "");
-                for (char *c = text; *c; c++)
-                        *c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 32) : *c;
-                if (cay_id_is_valid(text) && cay_str_copy(ret, CAY_NAME_MAX + 1, text) &&
-                    !memmem(text, len, E2B_TAG, strlen(E2B_TAG)))
+        if (read_part(at, len, first) && (!tag || read_part(tag, strlen(tag), second))) {
+                snprintf(text, sizeof(text), "%s%s%s", first, tag ? E2B_TAG : "", tag ? second : "");
+                if (cay_str_copy(ret, CAY_NAME_MAX + 1, text))
                         return 0;
         }
         return cay_fail(err, CAY_INVALID,
