@@ -17,6 +17,7 @@
 #include "foundation/base/utf8.h"
 
 #define SANDBOX_TIME "2h" /* at most, also if the daemon is restarted meanwhile */
+#define IDLE_TIME "10m"   /* of one that nobody works in: the front that did was restarted */
 #define STEP_MS (30u * 60 * 1000)
 #define COPY_PLACE "/tmp/.e2b-copy"
 #define PIECE (256u * 1024)
@@ -563,7 +564,7 @@ int e2b_build_run(struct e2b_build *b, struct e2b_request *q, const char *base, 
         cay_call_args_begin(&args);
         cay_op_key_text(&args.j, "template", base);
         cay_op_key_text(&args.j, "timeout", SANDBOX_TIME);
-        cay_op_key_u64(&args.j, "idle_timeout", 0);
+        cay_op_key_text(&args.j, "idle_timeout", IDLE_TIME);
         if (spec) {
                 put_template(b, &args.j);
                 put_limits(b, &args.j);

@@ -53,6 +53,10 @@ def main():
     if not os.path.isdir(os.path.join(PACKAGES, "node_modules", "e2b")):
         print("skipped: the packages of tests/integration/e2b are not in build/npm/e2b (scripts/bootstrap check)")
         sys.exit(77)
+    if sys.argv[1:] == ["front_restart.cjs"]:
+        with Daemon() as d:
+            restart_front(d, make_key(d))
+        return
     scripts = sys.argv[1:] or sorted(os.path.basename(p) for p in glob.glob(os.path.join(HERE, "sdk_*.cjs")))
     with Daemon("--max-sandboxes", "120") as d:
         key = make_key(d)
