@@ -2,8 +2,9 @@
 /*
  * The control plane: snapshots and forks of files.
  *
- * Theory of operation of a fork. The source is looked at; then all forks are made at once, with its labels and metadata; then each
- * gets the source's network, which sandbox_fork leaves out. A fork that cannot have it is killed, and its place in the answer says why.
+ * Theory of operation of a fork. Not by sandbox_fork, which gives them the template's network, and makes all or none: clients of E2B
+ * expect the source's network, and an error for each fork that was not made. So a snapshot is taken, sandboxes are made of it with the
+ * source's labels, metadata and network, and it is removed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 #define FORKS_MAX 100
 #define TIMEOUT_S 300 /* of a fork whose request says none */
 #define QUERY_MAX 512u
+#define SNAPSHOT_TIME "30m" /* of the copy that forks are made of, if it cannot be removed */
+#define PAIRS_MAX (1u << 20)
 
 /* Snapshots: one has an id of ours; clients expect a tag behind it. */
 
@@ -202,18 +205,13 @@ static void run_list(struct e2b_request *q)
 
 /* Forks */
 
-struct one {
-        char id[CAY_NAME_MAX + 1];
-        struct cay_error why; /* of one that is not there */
-};
-
 struct forking {
         int64_t count, timeout_s;
         bool has_network;
-        char network[16];
-        struct cay_buf allow, deny; /* rules, each with a NUL behind it */
-        unsigned made, at;
-        struct one ones[FORKS_MAX];
+        char network[16], snapshot[CAY_NAME_MAX + 1];
+        struct cay_buf allow, deny;      /* rules, each with a NUL behind it */
+        struct cay_buf labels, metadata; /* names and values, each with a NUL behind it */
+        unsigned at;
         struct cay_buf answer; /* an array without its end */
         struct cay_json j;
 };
@@ -224,13 +222,47 @@ static void free_forking(void *state)
 
         cay_buf_done(&f->allow);
         cay_buf_done(&f->deny);
+        cay_buf_done(&f->labels);
+        cay_buf_done(&f->metadata);
         cay_buf_done(&f->answer);
         free(f);
 }
 
 static void next_fork(struct e2b_request *q);
 
-static void put_fork(struct e2b_request *q, const struct cay_json_value *sandbox)
+static void answer_forks(struct e2b_request *q)
+{
+        struct forking *f = q->state;
+
+        cay_json_end_array(&f->j);
+        e2b_answer_json(q, 201, &f->j, &f->answer);
+}
+
+static void on_unneeded(struct e2b_request *q, const struct cay_json_value *answer)
+{
+        (void)answer;
+        answer_forks(q);
+}
+
+/* It is removed when its time is over. */
+static void on_still_there(struct e2b_request *q, const struct cay_error *err)
+{
+        (void)err;
+        answer_forks(q);
+}
+
+static void remove_snapshot(struct e2b_request *q)
+{
+        const struct forking *f = q->state;
+        cay_auto_call_args struct cay_call_args args = { 0 };
+
+        cay_call_args_begin(&args);
+        cay_op_key_text(&args.j, "snapshot", f->snapshot);
+        q->on_fail = on_still_there;
+        e2b_ask(q, "snapshot_remove", &args, on_unneeded);
+}
+
+static void on_fork(struct e2b_request *q, const struct cay_json_value *sandbox)
 {
         struct forking *f = q->state;
 
@@ -244,65 +276,27 @@ static void put_fork(struct e2b_request *q, const struct cay_json_value *sandbox
         next_fork(q);
 }
 
-static void put_fork_error(struct e2b_request *q)
+static void on_no_fork(struct e2b_request *q, const struct cay_error *err)
 {
         struct forking *f = q->state;
-        const struct cay_error *why = &f->ones[f->at].why;
 
         cay_json_begin_object(&f->j);
         cay_json_key(&f->j, "error");
         cay_json_begin_object(&f->j);
-        cay_op_key_u64(&f->j, "code", e2b_status(why->code));
-        cay_op_key_text(&f->j, "message", why->msg);
+        cay_op_key_u64(&f->j, "code", e2b_status(err->code));
+        cay_op_key_text(&f->j, "message", err->msg);
         cay_json_end_object(&f->j);
         cay_json_end_object(&f->j);
         f->at++;
         next_fork(q);
 }
 
-static void ask_fork(struct e2b_request *q, const char *op,
-                     void (*on_answer)(struct e2b_request *q, const struct cay_json_value *answer))
-{
-        struct forking *f = q->state;
-        cay_auto_call_args struct cay_call_args args = { 0 };
-
-        cay_call_args_begin(&args);
-        cay_op_key_text(&args.j, "id", f->ones[f->at].id);
-        e2b_ask(q, op, &args, on_answer);
-}
-
-static void on_fork_killed(struct e2b_request *q, const struct cay_json_value *answer)
-{
-        (void)answer;
-        put_fork_error(q);
-}
-
-static void on_fork_not_killed(struct e2b_request *q, const struct cay_error *err)
-{
-        (void)err; /* it is gone already, or ends with its time */
-        put_fork_error(q);
-}
-
-static void on_fork_failed(struct e2b_request *q, const struct cay_error *err)
-{
-        struct forking *f = q->state;
-
-        f->ones[f->at].why = *err;
-        q->on_fail = on_fork_not_killed;
-        ask_fork(q, "sandbox_destroy", on_fork_killed);
-}
-
-static void on_fork_connected(struct e2b_request *q, const struct cay_json_value *network)
-{
-        (void)network;
-        q->on_fail = on_fork_failed;
-        ask_fork(q, "sandbox_get", put_fork);
-}
-
 static void put_rules(struct cay_json *j, const char *key, const struct cay_buf *rules)
 {
         const char *text = cay_buf_data(rules);
 
+        if (rules->len == 0)
+                return;
         cay_json_key(j, key);
         cay_json_begin_array(j);
         for (size_t at = 0; at < rules->len; at += strlen(text + at) + 1)
@@ -310,57 +304,72 @@ static void put_rules(struct cay_json *j, const char *key, const struct cay_buf 
         cay_json_end_array(j);
 }
 
+static void put_pairs(struct cay_json *j, const char *key, const struct cay_buf *pairs)
+{
+        const char *text = cay_buf_data(pairs);
+
+        cay_json_key(j, key);
+        cay_json_begin_object(j);
+        for (size_t at = 0; at < pairs->len;) {
+                const char *name = text + at, *value = name + strlen(name) + 1;
+
+                cay_op_key_text(j, name, value);
+                at += strlen(name) + strlen(value) + 2;
+        }
+        cay_json_end_object(j);
+}
+
+/* One after the other: a client that is gone leaves only those that were made, which end with their time. */
 static void next_fork(struct e2b_request *q)
 {
         struct forking *f = q->state;
         cay_auto_call_args struct cay_call_args args = { 0 };
 
-        if (f->at == f->made) {
-                cay_json_end_array(&f->j);
-                e2b_answer_json(q, 201, &f->j, &f->answer);
-                return;
-        }
-        q->on_fail = on_fork_failed;
-        if (!f->has_network) {
-                ask_fork(q, "sandbox_get", put_fork);
+        if (f->at == f->count || q->is_gone) {
+                remove_snapshot(q);
                 return;
         }
         cay_call_args_begin(&args);
-        cay_op_key_text(&args.j, "id", f->ones[f->at].id);
-        cay_op_key_text(&args.j, "network", f->network);
-        put_rules(&args.j, "allow", &f->allow);
-        put_rules(&args.j, "deny", &f->deny);
-        e2b_ask(q, "network_update", &args, on_fork_connected);
+        cay_op_key_text(&args.j, "snapshot", f->snapshot);
+        cay_op_key_u64(&args.j, "timeout", (uint64_t)f->timeout_s);
+        cay_op_key_u64(&args.j, "idle_timeout", 0);
+        put_pairs(&args.j, "labels", &f->labels);
+        put_pairs(&args.j, "metadata", &f->metadata);
+        if (f->has_network) {
+                cay_op_key_text(&args.j, "network", f->network);
+                put_rules(&args.j, "allow", &f->allow);
+                put_rules(&args.j, "deny", &f->deny);
+        }
+        q->on_fail = on_no_fork;
+        e2b_ask(q, "sandbox_create", &args, on_fork);
 }
 
-static void on_forked(struct e2b_request *q, const struct cay_json_value *answer)
+static void on_forkable(struct e2b_request *q, const struct cay_json_value *snapshot)
 {
-        const struct cay_json_value *list = cay_json_value_find(answer, "sandboxes"), *sandbox;
         struct forking *f = q->state;
 
-        for (size_t i = 0; f->made < FORKS_MAX && (sandbox = cay_json_value_at(list, i)); i++)
-                if (cay_str_copy(f->ones[f->made].id, sizeof(f->ones[0].id), e2b_text(sandbox, "sandbox_id")))
-                        f->made++;
-        cay_buf_init(&f->answer, E2B_ANSWER_MAX);
-        cay_json_init(&f->j, &f->answer);
+        cay_str_copy(f->snapshot, sizeof(f->snapshot), e2b_text(snapshot, "snapshot_id"));
+        e2b_begin_json(&f->j, &f->answer);
         cay_json_begin_array(&f->j);
         next_fork(q);
 }
 
-static void fork_it(struct e2b_request *q, const struct cay_json_value *source)
+static void fork_it(struct e2b_request *q)
 {
-        struct forking *f = q->state;
         cay_auto_call_args struct cay_call_args args = { 0 };
 
         e2b_args_begin(q, &args);
-        cay_op_key_u64(&args.j, "count", (uint64_t)f->count);
-        cay_op_key_u64(&args.j, "timeout", (uint64_t)f->timeout_s);
-        cay_op_key_u64(&args.j, "idle_timeout", 0);
-        cay_json_key(&args.j, "labels");
-        cay_json_value_put(&args.j, cay_json_value_find(source, "labels"));
-        cay_json_key(&args.j, "metadata");
-        cay_json_value_put(&args.j, cay_json_value_find(source, "metadata"));
-        e2b_ask(q, "sandbox_fork", &args, on_forked);
+        cay_op_key_text(&args.j, "timeout", SNAPSHOT_TIME);
+        e2b_ask(q, "snapshot_create", &args, on_forkable);
+}
+
+static bool copy_pair(void *ctx, const char *name, const struct cay_json_value *value)
+{
+        const char *text = cay_json_value_text(value);
+        struct cay_buf *ret = ctx;
+
+        return !text || (cay_buf_put(ret, name, strlen(name) + 1) == 0 &&
+                         cay_buf_put(ret, text, strlen(text) + 1) == 0);
 }
 
 static int copy_rules(const struct cay_json_value *list, struct cay_buf *ret)
@@ -383,7 +392,7 @@ static void on_network(struct e2b_request *q, const struct cay_json_value *netwo
             copy_rules(cay_json_value_find(network, "deny"), &f->deny) < 0)
                 e2b_fail_memory(q);
         else
-                e2b_ask_sandbox(q, "sandbox_get", fork_it);
+                fork_it(q);
 }
 
 static void on_source(struct e2b_request *q, const struct cay_json_value *source)
@@ -395,12 +404,16 @@ static void on_source(struct e2b_request *q, const struct cay_json_value *source
                 e2b_refuse(q, CAY_NOT_FOUND, "sandbox '%s' has ended", q->sandbox);
                 return;
         }
+        cay_buf_init(&f->labels, PAIRS_MAX);
+        cay_buf_init(&f->metadata, PAIRS_MAX);
+        cay_json_value_each(cay_json_value_find(source, "labels"), copy_pair, &f->labels);
+        cay_json_value_each(cay_json_value_find(source, "metadata"), copy_pair, &f->metadata);
         f->has_network = network && strcmp(network, "none") != 0 &&
                          cay_str_copy(f->network, sizeof(f->network), network);
         if (f->has_network)
                 e2b_ask_sandbox(q, "network_get", on_network);
         else
-                fork_it(q, source);
+                fork_it(q);
 }
 
 static void run_fork(struct e2b_request *q)

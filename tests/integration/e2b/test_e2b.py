@@ -57,6 +57,10 @@ def main():
         with Daemon() as d:
             restart_front(d, make_key(d))
         return
+    if sys.argv[1:] == ["network.cjs"]:
+        with Daemon("--e2b-network", "bridge") as d:
+            run_script(d, "network.cjs", make_key(d))
+        return
     scripts = sys.argv[1:] or sorted(os.path.basename(p) for p in glob.glob(os.path.join(HERE, "sdk_*.cjs")))
     with Daemon("--max-sandboxes", "120") as d:
         key = make_key(d)
@@ -67,8 +71,9 @@ def main():
         left = d.must(200, "GET", "/api/sandboxes", token=d.make_token("--scope", "admin"))["sandboxes"]
         assert left == [], left
     if not sys.argv[1:]:
-        with Daemon("--e2b-public-ports", "--max-sandboxes", "60") as d:
+        with Daemon("--e2b-public-ports", "--e2b-network", "bridge", "--max-sandboxes", "60") as d:
             run_script(d, "sdk_ports.cjs", make_key(d), PORTS_ARE_PUBLIC="yes")
+            run_script(d, "network.cjs", make_key(d))
 
 
 if __name__ == "__main__":
