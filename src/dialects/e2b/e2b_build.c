@@ -41,6 +41,7 @@ static void free_build(struct e2b_build *b)
         cay_buf_done(&b->line[0]);
         cay_buf_done(&b->line[1]);
         cay_json_in_free(b->spec);
+        cay_budget_owner_put(b->owner);
         free(b->log_ends);
         free(b);
 }
@@ -156,7 +157,10 @@ struct e2b_build *e2b_build_new(struct e2b_request *q, const char *name, const s
         }
         b->e2b = e;
         b->caller = q->caller;
+        b->owner = q->world->budgets ? cay_budget_owner_get(q->world->budgets, q->caller.owner) : NULL;
         cay_buf_init(&b->log, LOG_BYTES_MAX);
+        if (b->owner)
+                cay_buf_charge(&b->log, &b->owner->budget);
         cay_buf_init(&b->line[0], LINE_MAX_BYTES);
         cay_buf_init(&b->line[1], LINE_MAX_BYTES);
         if (make_id(b->id) < 0)

@@ -44,6 +44,7 @@ struct e2b_build {
         char snapshots[E2B_BUILD_TAGS_MAX][CAY_NAME_MAX + 1]; /* to be made: one for each tag */
         unsigned snapshot_count;
         struct cay_caller caller;
+        struct cay_budget_owner *owner;   /* who is charged for files and log; NULL: nobody counts */
         int64_t cpus, memory_mb, disk_mb; /* 0: as the base has */
         struct e2b_build_file *files;
         unsigned file_count, uploads; /* uploads: under way */

@@ -138,7 +138,9 @@ static size_t on_body(struct e2b_request *q, const void *bytes, size_t len)
                 return len;
         if (q->e2b->build_bytes + len > E2B_BUILDS_BYTES || cay_buf_put(&u->bytes, bytes, len) < 0) {
                 u->is_over = true;
-                e2b_refuse_status(q, 413, "there is no room for these files");
+                e2b_refuse_status(q, 413,
+                                  "there is no room for these files: they are larger than 64 MiB, or "
+                                  "client_memory is in use");
         } else {
                 q->e2b->build_bytes += len;
         }
@@ -181,6 +183,8 @@ static void run_upload(struct e2b_request *q)
         u->build = b;
         b->uploads++;
         cay_buf_init(&u->bytes, E2B_BUILD_FILE_BYTES);
+        if (b->owner)
+                cay_buf_charge(&u->bytes, &b->owner->budget);
         q->on_body = on_body;
         q->on_body_end = on_body_end;
         if (cay_http_request_read(q->req, E2B_BUILD_FILE_BYTES, 0) < 0)

@@ -22,9 +22,10 @@ struct e2b_watcher {
         struct cay_call *ask;        /* file_watch; NULL: it has ended */
         struct e2b_request *creator; /* waits for the watch to begin; NULL: answered */
         struct cay_timer idle;
-        struct cay_buf events; /* as JSON, with commas between them */
-        bool has_lost;         /* events that there was no room for */
-        bool is_dropped;       /* freed when the call ends */
+        struct cay_budget_owner *owner; /* who is charged for them; NULL: nobody counts */
+        struct cay_buf events;          /* as JSON, with commas between them */
+        bool has_lost;                  /* events that there was no room for */
+        bool is_dropped;                /* freed when the call ends */
 };
 
 const char *e2b_change_type(const char *kind)
@@ -46,6 +47,7 @@ static void free_watcher(struct e2b_watcher *w)
 {
         cay_timer_clear(&w->idle);
         cay_buf_done(&w->events);
+        cay_budget_owner_put(w->owner);
         free(w);
 }
 
@@ -210,7 +212,10 @@ static struct e2b_watcher *new_watcher(struct e2b_request *q)
         w->e2b = q->e2b;
         w->creator = q;
         cay_str_copy(w->sandbox, sizeof(w->sandbox), q->sandbox);
+        w->owner = q->world->budgets ? cay_budget_owner_get(q->world->budgets, q->caller.owner) : NULL;
         cay_buf_init(&w->events, EVENTS_BYTES);
+        if (w->owner)
+                cay_buf_charge(&w->events, &w->owner->budget);
         w->next = q->e2b->watchers;
         q->e2b->watchers = w;
         q->on_client_gone = on_creator_gone;
