@@ -49,6 +49,9 @@ const struct cay_op cay_op_network_presets = {
                "each",
         .scope = CAY_SCOPE_READ,
         .result = &result_presets,
+        .tool = CAY_TOOL("Network presets",
+                         "Rules behind preset:NAME: hosts of package registries and the like.",
+                         .group = "network"),
         .verb = CAY_OP_VERB(
                 "network presets", "",
                 "Lists the presets that network rules may name (--allow preset:python), with their hosts\n"

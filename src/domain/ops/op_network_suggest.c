@@ -139,5 +139,7 @@ const struct cay_op cay_op_network_suggest = {
         .fields = fields,
         .args_size = sizeof(struct args),
         .result = &result_suggest,
+        .tool = CAY_TOOL("Suggest rules", "Rules for what a sandbox connected to; what was refused apart.",
+                         .picks = "allow refused", .group = "network"),
         .run = run_network_suggest,
 };

@@ -421,7 +421,7 @@ def test_groups(d):
     more = next(t for t in s.must("tools/list")["tools"] if t["name"] == "more_tools")
     assert "network" in more["description"] and "network_get" not in names(s)
     groups = {g["group"]: g["tools"] for g in s.good("more_tools")["groups"]}
-    assert set(groups["network"]) >= {"network_get", "network_log", "network_update"}, groups
+    assert set(groups["network"]) >= {"network_get", "network_log", "network_update", "network_suggest", "network_presets"}, groups
     assert "there is no group 'nosuch'" in s.bad("more_tools", group="nosuch")["message"]
     assert "no tool nosuch" in s.bad("more_tools", tool="nosuch")["message"]
     assert "no tool more_tools" in s.bad("more_tools", tool="more_tools")["message"]

@@ -14,6 +14,7 @@ import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon import CAY, Daemon, is_alive, wait_for  # noqa: E402
+from mcp_session import Session  # noqa: E402
 from registry_file import Registry  # noqa: E402
 from test_front import USER, Wrapped, status_of  # noqa: E402
 
@@ -163,6 +164,42 @@ def templates_bound_requests(port):
             assert shown[0]["allow"] == ["a.example", "*.b.example:443"] and shown[0]["network"] == "list", shown
             got = ask(403, template="shut", allow=["example.org"])
             assert "is not for it" in got["error"]["message"], got
+
+
+def models_change_it(port):
+    """Over MCP, by somebody who is no administrator: within what the template gives, and not beyond it."""
+    here, near = f"{HOST}:{port}", f"""
+  near:
+    host: true
+    security: {{network: {{allow: ["{HOST}:{port}", a.example]}}}}
+"""
+    with Registry(TEMPLATES + near) as registry, Daemon("--registry", registry.path) as d:
+        s = Session(d, path="/mcp?tools=network")
+        box = s.good("sandbox_create", template="near")["sandbox_id"]
+
+        def get():
+            return s.call("run_code", sandbox_id=box, code=FETCH.replace("sys.argv[1:]", f"['http://{here}/']"))
+
+        assert s.good("network_get", sandbox_id=box)["allow"] == [here, "a.example"]
+        assert get()["structuredContent"]["stdout"].strip() == "from the host"
+        assert s.good("network_update", sandbox_id=box, remove_allow=[here])["allow"] == ["a.example"]
+        got = get()
+        assert "from the host" not in got["structuredContent"]["stdout"], got
+        assert "Connection" in got["structuredContent"]["stdout"], got
+        assert "none of its rules" in s.bad("network_update", sandbox_id=box, remove_allow=[here])["message"]
+        got = s.bad("network_update", sandbox_id=box, add_allow=["b.example"])
+        assert got["error"] == "denied" and "b.example" in got["message"], got
+        assert "'http://x'" in s.bad("network_update", sandbox_id=box, add_allow=["http://x"])["message"]
+        assert s.good("network_get", sandbox_id=box)["allow"] == ["a.example"]  # what was refused has changed nothing
+        assert s.good("network_update", sandbox_id=box, add_allow=[here])["allow"] == ["a.example", here]
+        assert get()["structuredContent"]["stdout"].strip() == "from the host"
+        assert s.good("network_suggest", sandbox_id=box)["allow"] == [here]
+        presets = {p["name"]: p["rules"] for p in s.good("network_presets")["presets"]}
+        assert "pypi.org" in " ".join(presets["python"]), presets
+        told = s.good("network_log", sandbox_id=box)["entries"]
+        assert [e["verdict"] for e in told if e["port"] == port].count("allowed") == 2, told
+        s.good("sandbox_destroy", sandbox_id=box)
+        s.end()
 
 
 HOLD = """
@@ -559,7 +596,7 @@ def an_ordinary_user_has_it(port):
         d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
-TESTS = [rules_hold, settings_are_defaults, private_networks, the_log_is_followed, rules_change, limits_hold, commands_say_what_was_blocked, mistakes_are_told, templates_bound_requests, they_outlive_what_dies, the_command_line_has_it, an_ordinary_user_has_it]
+TESTS = [rules_hold, settings_are_defaults, private_networks, the_log_is_followed, rules_change, limits_hold, commands_say_what_was_blocked, mistakes_are_told, templates_bound_requests, models_change_it, they_outlive_what_dies, the_command_line_has_it, an_ordinary_user_has_it]
 
 if __name__ == "__main__":
     if not shutil.which("python3", path="/usr/bin:/bin"):
