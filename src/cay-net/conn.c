@@ -106,11 +106,15 @@ void net_conn_set_up_listener(int fd)
 
 static void close_side(struct cay_watch *w, int *fd, bool resets)
 {
-        cay_watch_remove(w);
-        if (*fd < 0)
+        if (*fd < 0) {
+                cay_watch_remove(w);
                 return;
+        }
         net_conn_set_reset(*fd, resets);
-        close(*fd);
+        if (w->loop) /* nobody else has the socket: what others have was taken out before */
+                cay_watch_close(w);
+        else
+                close(*fd);
         *fd = -1;
 }
 
@@ -145,6 +149,8 @@ void net_conn_done(struct net_conn *c, bool resets)
         }
         release_side(c, &c->up);
         release_side(c, &c->down);
+        if (c->is_stream) /* the front may have it, too, for a moment */
+                cay_watch_remove(&c->client);
         close_side(&c->client, &c->up.pump.from, resets);
         net_conn_close_server(c, resets);
         cay_timer_clear(&c->deadline);

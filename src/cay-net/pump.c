@@ -57,8 +57,10 @@ void net_pipes_done(struct net_pipes *p)
 
 static int empty_pipe(struct net_pump *p)
 {
+        const unsigned flags = SPLICE_F_NONBLOCK | SPLICE_F_MOVE | (p->is_ending ? SPLICE_F_MORE : 0u);
+
         while (p->held > 0) {
-                ssize_t n = splice(p->pipe[0], NULL, p->to, NULL, p->held, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+                ssize_t n = splice(p->pipe[0], NULL, p->to, NULL, p->held, flags);
 
                 if (n < 0 && errno == EINTR)
                         continue;

@@ -29,6 +29,7 @@ struct net_pump {       /* starts with from, to and pipe -1 */
         size_t held;    /* bytes in it */
         uint64_t bytes; /* that arrived */
         bool is_read;   /* nothing more will come */
+        bool is_ending; /* the end of input has arrived: what is read goes out together with it */
         bool is_over;   /* and the other side was told */
 };
 

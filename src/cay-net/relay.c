@@ -32,6 +32,8 @@ static void on_relay(struct net_conn *c, struct cay_watch *w, uint32_t events)
                         cay_watch_remove(w);
                 return;
         }
+        if (events & EPOLLRDHUP)
+                (w == &c->client ? &c->up : &c->down)->pump.is_ending = true;
         relay(c);
 }
 
@@ -50,7 +52,7 @@ static uint32_t events_for(const struct net_side *reads, const struct net_side *
         uint32_t events = 0;
 
         if (!reads->is_held && (reads->wait == NET_PUMP_IN || reads->wait == NET_PUMP_MORE))
-                events |= EPOLLIN;
+                events |= EPOLLIN | EPOLLRDHUP;
         if (writes->wait == NET_PUMP_OUT)
                 events |= EPOLLOUT;
         return events;

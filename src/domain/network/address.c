@@ -157,55 +157,69 @@ socklen_t cay_address_to_socket(const struct cay_address *a, uint16_t port, stru
 
 /* Which are public */
 
-struct special {
-        const char *range, *kind;
+/* Texts are parsed at the first use: an address is judged at every connect. */
+struct text_range {
+        const char *text;
+        struct cay_address_range parsed; /* bits 0: not yet; no row has a range of all */
 };
 
-static const struct special special_v4[] = {
-        { "0.0.0.0/8", "unspecified" },
-        { "10.0.0.0/8", "private" },
-        { "100.64.0.0/10", "shared by a provider" },
-        { "127.0.0.0/8", "loopback" },
-        { "169.254.0.0/16", "link-local" },
-        { "172.16.0.0/12", "private" },
-        { "192.0.0.0/24", "reserved" },
-        { "192.0.2.0/24", "for documentation" },
-        { "192.88.99.0/24", "reserved" },
-        { "192.168.0.0/16", "private" },
-        { "198.18.0.0/15", "for tests" },
-        { "198.51.100.0/24", "for documentation" },
-        { "203.0.113.0/24", "for documentation" },
-        { "224.0.0.0/4", "multicast" },
-        { "240.0.0.0/4", "reserved" },
+static struct special {
+        struct text_range range;
+        const char *kind;
+} special_v4[] = {
+        { { .text = "0.0.0.0/8" }, "unspecified" },
+        { { .text = "10.0.0.0/8" }, "private" },
+        { { .text = "100.64.0.0/10" }, "shared by a provider" },
+        { { .text = "127.0.0.0/8" }, "loopback" },
+        { { .text = "169.254.0.0/16" }, "link-local" },
+        { { .text = "172.16.0.0/12" }, "private" },
+        { { .text = "192.0.0.0/24" }, "reserved" },
+        { { .text = "192.0.2.0/24" }, "for documentation" },
+        { { .text = "192.88.99.0/24" }, "reserved" },
+        { { .text = "192.168.0.0/16" }, "private" },
+        { { .text = "198.18.0.0/15" }, "for tests" },
+        { { .text = "198.51.100.0/24" }, "for documentation" },
+        { { .text = "203.0.113.0/24" }, "for documentation" },
+        { { .text = "224.0.0.0/4" }, "multicast" },
+        { { .text = "240.0.0.0/4" }, "reserved" },
 };
 
 /* Where an IPv4 address lies inside; `offset` 0: none does. Teredo's is stored inverted. */
-static const struct special_v6 {
-        const char *range, *kind;
+static struct special_v6 {
+        struct text_range range;
+        const char *kind;
         unsigned offset;
         bool is_inverted;
 } special_v6[] = {
-        { "::1/128", "loopback", 0, false },      { "::/96", "IPv4-compatible", 0, false },
-        { "64:ff9b::/96", NULL, 12, false },      { "64:ff9b:1::/48", "private", 0, false },
-        { "100::/64", "discarded", 0, false },    { "2001::/32", NULL, 12, true },
-        { "2001:20::/28", "reserved", 0, false }, { "2001:db8::/32", "for documentation", 0, false },
-        { "2002::/16", NULL, 2, false },          { "3fff::/20", "for documentation", 0, false },
-        { "5f00::/16", "reserved", 0, false },    { "fc00::/7", "private", 0, false },
-        { "fe80::/10", "link-local", 0, false },  { "fec0::/10", "private", 0, false },
-        { "ff00::/8", "multicast", 0, false },
+        { { .text = "::1/128" }, "loopback", 0, false },
+        { { .text = "::/96" }, "IPv4-compatible", 0, false },
+        { { .text = "64:ff9b::/96" }, NULL, 12, false },
+        { { .text = "64:ff9b:1::/48" }, "private", 0, false },
+        { { .text = "100::/64" }, "discarded", 0, false },
+        { { .text = "2001::/32" }, NULL, 12, true },
+        { { .text = "2001:20::/28" }, "reserved", 0, false },
+        { { .text = "2001:db8::/32" }, "for documentation", 0, false },
+        { { .text = "2002::/16" }, NULL, 2, false },
+        { { .text = "3fff::/20" }, "for documentation", 0, false },
+        { { .text = "5f00::/16" }, "reserved", 0, false },
+        { { .text = "fc00::/7" }, "private", 0, false },
+        { { .text = "fe80::/10" }, "link-local", 0, false },
+        { { .text = "fec0::/10" }, "private", 0, false },
+        { { .text = "ff00::/8" }, "multicast", 0, false },
 };
 
-static bool is_in_text(const struct cay_address *a, const char *range)
+/* A row that is no range is a mistake here, which must not make its addresses public ones. */
+static const struct cay_address_range *parsed(struct text_range *r)
 {
-        struct cay_address_range r;
-
-        return cay_address_range_parse(range, &r) && cay_address_in(a, &r);
+        if (r->parsed.bits == 0 && !cay_address_range_parse(r->text, &r->parsed))
+                abort();
+        return &r->parsed;
 }
 
 static const char *why_v4(const struct cay_address *a)
 {
         for (size_t i = 0; i < sizeof(special_v4) / sizeof(special_v4[0]); i++)
-                if (is_in_text(a, special_v4[i].range))
+                if (cay_address_in(a, parsed(&special_v4[i].range)))
                         return special_v4[i].kind;
         return NULL;
 }
@@ -215,11 +229,11 @@ const char *cay_address_why_not_public(const struct cay_address *a)
         if (cay_address_is_v4(a))
                 return why_v4(a);
         for (size_t i = 0; i < sizeof(special_v6) / sizeof(special_v6[0]); i++) {
-                const struct special_v6 *row = &special_v6[i];
+                struct special_v6 *row = &special_v6[i];
                 struct cay_address inside;
                 uint8_t v4[4];
 
-                if (!is_in_text(a, row->range))
+                if (!cay_address_in(a, parsed(&row->range)))
                         continue;
                 if (row->kind != NULL)
                         return row->kind;
@@ -232,12 +246,9 @@ const char *cay_address_why_not_public(const struct cay_address *a)
 }
 
 /* Of two ranges, one is inside the other or they have nothing in common. */
-static bool overlaps(const struct cay_address_range *r, const char *text)
+static bool overlaps(const struct cay_address_range *r, const struct cay_address_range *other)
 {
-        struct cay_address_range other;
-
-        return cay_address_range_parse(text, &other) &&
-               (cay_address_range_in(r, &other) || cay_address_range_in(&other, r));
+        return cay_address_range_in(r, other) || cay_address_range_in(other, r);
 }
 
 bool cay_address_range_is_public(const struct cay_address_range *r)
@@ -248,12 +259,12 @@ bool cay_address_range_is_public(const struct cay_address_range *r)
                 return true;
         if (cay_address_is_v4(&r->first) && r->bits >= 96) {
                 for (size_t i = 0; i < sizeof(special_v4) / sizeof(special_v4[0]); i++)
-                        if (overlaps(r, special_v4[i].range))
+                        if (overlaps(r, parsed(&special_v4[i].range)))
                                 return false;
                 return true;
         }
         for (size_t i = 0; i < sizeof(special_v6) / sizeof(special_v6[0]); i++)
-                if (overlaps(r, special_v6[i].range))
+                if (overlaps(r, parsed(&special_v6[i].range)))
                         return false;
         return r->bits >= 3;
 }

@@ -120,19 +120,32 @@ int cay_watch_set(struct cay_watch *w, uint32_t events)
         return 0;
 }
 
-void cay_watch_remove(struct cay_watch *w)
+/* What was fetched for it in this round is not told. */
+static void forget(struct cay_watch *w)
 {
         struct cay_loop *loop = w->loop;
 
-        if (!loop)
-                return;
-        /* Fails only for a descriptor that is already closed, and then the kernel has removed it too. */
-        epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, w->fd, NULL);
         for (int i = loop->batch_at; i < loop->batch_count; i++) {
                 if (loop->batch[i].data.ptr == w)
                         loop->batch[i].data.ptr = NULL;
         }
         w->loop = NULL;
+}
+
+void cay_watch_remove(struct cay_watch *w)
+{
+        if (!w->loop)
+                return;
+        /* Fails only for a descriptor that is already closed, and then the kernel has removed it too. */
+        epoll_ctl(w->loop->epoll_fd, EPOLL_CTL_DEL, w->fd, NULL);
+        forget(w);
+}
+
+void cay_watch_close(struct cay_watch *w)
+{
+        assert(w->loop);
+        forget(w);
+        close(w->fd);
 }
 
 static void run_watches(struct cay_loop *loop)

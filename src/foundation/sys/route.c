@@ -56,12 +56,14 @@ int sys_route_is_local(int fd, const uint8_t *address, unsigned bytes)
 
         if (bytes != 4 && bytes != 16)
                 return -EINVAL;
-        while (recv(fd, answer, sizeof(answer), MSG_DONTWAIT) > 0)
-                ; /* a late answer to an earlier request */
         memcpy(q.address, address, bytes);
         q.head.nlmsg_len = (uint32_t)(offsetof(struct question, address) + bytes);
         if (send(fd, &q, q.head.nlmsg_len, MSG_DONTWAIT) < 0)
                 return -errno;
-        n = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
+        do
+                n = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
+        while (n >= (ssize_t)sizeof(struct nlmsghdr) &&
+               ((const struct nlmsghdr *)(const void *)answer)->nlmsg_seq !=
+                       q.head.nlmsg_seq); /* a late answer to an earlier request */
         return n < 0 ? -errno : read_answer(answer, (size_t)n, q.head.nlmsg_seq);
 }
