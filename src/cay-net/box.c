@@ -31,7 +31,7 @@ void net_box_log(struct net_box *b, struct net_log_entry *e)
         e->wall_ms = cay_clock_wall_ms();
         net_log_add(&b->log, e);
         if (b->world->on_log)
-                b->world->on_log(b->world, b);
+                b->world->on_log(b->world, b, e->verdict);
 }
 
 /* Judging */

@@ -51,9 +51,10 @@ struct net_world {                     /* what all sandboxes share */
         int routes;            /* sys_route_open */
         struct net_edge *edge; /* owned by the broker; NULL: there are no secrets here */
         unsigned connections, connections_most;
-        uint64_t last_connection;                                   /* number of it */
-        struct net_box *members;                                    /* of private networks; borrowed */
-        void (*on_log)(struct net_world *world, struct net_box *b); /* a new entry; may be NULL */
+        uint64_t last_connection; /* number of it */
+        struct net_box *members;  /* of private networks; borrowed */
+        void (*on_log)(struct net_world *world, struct net_box *b,
+                       unsigned verdict); /* a new entry; may be NULL */
 };
 
 struct net_flows { /* flow.c: of one sandbox */

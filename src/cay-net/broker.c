@@ -27,6 +27,7 @@
 #define FILES_OTHER 256u /* that are neither a sandbox's nor a connection's */
 #define FILES_BOX 8u     /* those of private networks have more: NET_DIALS_MAX */
 #define PUSH_AGAIN_MS 50u
+#define PUSH_SOON_MS 10u /* what went well is told together with what follows */
 
 struct broker {
         bool is_kept; /* there is a keeper */
@@ -35,7 +36,9 @@ struct broker {
         struct net_request request; /* the one that is heard now */
         struct net_box *boxes;      /* owned */
         unsigned box_count;
+        struct net_box *dropped; /* the one that is being freed: what it logs then is told at once */
         struct cay_timer push_again;
+        bool is_full;  /* the front's socket was, and it is for that that push_again is armed */
         struct net_dialler dialler;
         int edge_link; /* to cay-edge, until it is opened */
 };
@@ -71,16 +74,28 @@ static void on_push_again(struct cay_timer *t)
 
         for (struct net_box *box = b->boxes; box && r == 0; box = box->next)
                 r = push_box(b, box);
-        if (r == -EAGAIN)
+        b->is_full = r == -EAGAIN;
+        if (b->is_full)
                 cay_timer_set(b->world.loop, t, PUSH_AGAIN_MS, on_push_again);
 }
 
-static void on_log(struct net_world *world, struct net_box *box)
+/*
+ * Waking the front twice for each connection costs more than relaying a small one. What was refused or failed is told at once (with all before it): the
+ * result of a command that ends because of it says so.
+ */
+static void on_log(struct net_world *world, struct net_box *box, unsigned verdict)
 {
         struct broker *b = cay_container_of(world, struct broker, world);
+        bool can_wait = box != b->dropped && (verdict == NET_LOG_ALLOWED || verdict == NET_LOG_ENDED);
 
-        if (b->server.state == HELPER_READY && !b->push_again.loop && push_box(b, box) == -EAGAIN)
+        if (b->server.state != HELPER_READY || b->is_full)
+                return;
+        if (can_wait && !b->push_again.loop) {
+                cay_timer_set(world->loop, &b->push_again, PUSH_SOON_MS, on_push_again);
+        } else if (!can_wait && push_box(b, box) == -EAGAIN) {
+                b->is_full = true;
                 cay_timer_set(world->loop, &b->push_again, PUSH_AGAIN_MS, on_push_again);
+        }
 }
 
 /* Requests. Safe because ids only select sandboxes of this daemon, and sockets, text and numbers are checked here. */
@@ -243,7 +258,9 @@ static void drop_box(struct broker *b, struct net_box **at)
 
         *at = box->next;
         b->box_count--;
+        b->dropped = box;
         net_box_free(box);
+        b->dropped = NULL;
 }
 
 static void put_stats(const struct net_box *box, struct net_answer *a)
@@ -297,6 +314,7 @@ static int ask_box(struct broker *b, const struct net_request *req, struct net_a
         cay_str_copy(a->id, sizeof(a->id), id);
         if (!*at)
                 return cay_fail(err, CAY_NOT_FOUND, "sandbox '%s' has no network here", id);
+        push_box(b, *at); /* with an answer the front has all that was before it */
         if (req->type == NET_log_read) {
                 net_log_read(&(*at)->log, req->log.from, &a->log);
                 return 0;
