@@ -17,12 +17,14 @@
 #include "foundation/base/fair.h"
 #include "foundation/base/log.h"
 #include "foundation/base/str.h"
+#include "foundation/sys/net_refused.h"
 #include "foundation/sys/route.h"
 
 #define ACCEPTS 64u              /* in one turn */
 #define AGAIN_MS 20u             /* between two turns that a rate holds back */
 #define TURN_BYTES (1024 * 1024) /* of one direction in one turn */
 #define LEAST_BYTES 1460u        /* less is not worth a turn */
+#define NOTES 64u                /* of what the kernel refused, in one turn */
 
 /* Log */
 
@@ -32,6 +34,45 @@ void net_box_log(struct net_box *b, struct net_log_entry *e)
         net_log_add(&b->log, e);
         if (b->world->on_log)
                 b->world->on_log(b->world, b, e->verdict);
+}
+
+static void unwatch(struct cay_watch *w)
+{
+        int fd = w->fd;
+        bool is_watched = w->loop;
+
+        cay_watch_remove(w);
+        if (is_watched)
+                close(fd);
+}
+
+/* What the kernel refused */
+
+void net_box_note_refused(struct net_box *b)
+{
+        struct sys_refused refused;
+        int r = b->refused.loop ? sys_refused_read(b->refused.fd, &refused) : 0;
+
+        for (unsigned i = 0; r > 0 && i < NOTES; i++) {
+                struct net_log_entry e = { .kind = NET_LOG_TCP,
+                                           .verdict = NET_LOG_REFUSED,
+                                           .port = refused.port };
+
+                memcpy(e.address, refused.address, sizeof(e.address));
+                snprintf(e.why, sizeof(e.why), "no rule allows this address: the kernel refused it");
+                b->stats.refused++;
+                net_box_log(b, &e);
+                r = sys_refused_read(b->refused.fd, &refused);
+        }
+        if (r < 0) { /* else it would be told for ever */
+                cay_log_warn("the kernel tells no more what it refuses", "id=%s errno=%d", b->id, -r);
+                unwatch(&b->refused);
+        }
+}
+
+static void on_refused(struct cay_watch *w, uint32_t events)
+{
+        net_box_note_refused(cay_container_of(w, struct net_box, refused));
 }
 
 /* Judging */
@@ -227,7 +268,8 @@ static int watch_sockets(struct net_box *b, const int fds[NET_FD_DIALS], struct 
             !is_socket(fds[NET_FD_DNS_TCP], SOCK_STREAM, IPPROTO_TCP, 1) ||
             !is_socket(fds[NET_FD_UDP], SOCK_DGRAM, IPPROTO_UDP, 0) ||
             !is_socket(fds[NET_FD_RAW4], SOCK_RAW, IPPROTO_RAW, 0) ||
-            !is_socket(fds[NET_FD_RAW6], SOCK_RAW, IPPROTO_RAW, 0))
+            !is_socket(fds[NET_FD_RAW6], SOCK_RAW, IPPROTO_RAW, 0) ||
+            option_of(fds[NET_FD_REFUSED], SO_DOMAIN) != AF_NETLINK)
                 return cay_fail(err, CAY_INVALID, "sandbox '%s': not the sockets of its network", b->id);
         net_conn_set_up_listener(fds[NET_FD_TCP]);
         r = cay_watch_add(b->world->loop, &b->tcp, fds[NET_FD_TCP], EPOLLIN, on_tcp);
@@ -237,6 +279,8 @@ static int watch_sockets(struct net_box *b, const int fds[NET_FD_DIALS], struct 
                 r = cay_watch_add(b->world->loop, &b->dns_tcp, fds[NET_FD_DNS_TCP], EPOLLIN, net_stub_on_tcp);
         if (r == 0)
                 r = cay_watch_add(b->world->loop, &b->udp, fds[NET_FD_UDP], EPOLLIN, net_flow_on_datagram);
+        if (r == 0)
+                r = cay_watch_add(b->world->loop, &b->refused, fds[NET_FD_REFUSED], EPOLLIN, on_refused);
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "watch the sockets of sandbox '%s'", b->id) : 0;
 }
 
@@ -246,22 +290,15 @@ bool net_box_is_stream(int fd)
                fcntl(fd, F_SETFL, O_NONBLOCK) == 0;
 }
 
-static void unwatch(struct cay_watch *w)
-{
-        int fd = w->fd;
-        bool is_watched = w->loop;
-
-        cay_watch_remove(w);
-        if (is_watched)
-                close(fd);
-}
-
 struct net_box *net_box_new_take(struct net_world *world, const struct net_box_request *req, const int *fds,
                                  unsigned count, struct cay_policy_pair *policy, struct cay_error *err)
 {
         struct net_box *b = calloc(1, sizeof(*b));
-        struct cay_watch *const watches[] = { b ? &b->tcp : NULL, b ? &b->dns_udp : NULL,
-                                              b ? &b->dns_tcp : NULL, b ? &b->udp : NULL };
+        const struct cay_watch *const watches[NET_FD_DIALS] = {
+                [NET_FD_TCP] = b ? &b->tcp : NULL,         [NET_FD_DNS_UDP] = b ? &b->dns_udp : NULL,
+                [NET_FD_DNS_TCP] = b ? &b->dns_tcp : NULL, [NET_FD_UDP] = b ? &b->udp : NULL,
+                [NET_FD_REFUSED] = b ? &b->refused : NULL,
+        };
         bool is_good = false;
 
         if (b)
@@ -291,7 +328,7 @@ struct net_box *net_box_new_take(struct net_world *world, const struct net_box_r
                 return b;
         }
         for (unsigned i = 0; i < NET_FD_DIALS && i < count; i++)
-                if (!b || i >= CAY_COUNT(watches) || !watches[i]->loop)
+                if (!watches[i] || !watches[i]->loop)
                         close(fds[i]);
         for (unsigned i = NET_FD_DIALS; i < count && (!b || b->dial_count == 0); i++)
                 close(fds[i]);
@@ -333,6 +370,7 @@ void net_box_free(struct net_box *b)
         unwatch(&b->dns_udp);
         unwatch(&b->dns_tcp);
         unwatch(&b->udp);
+        unwatch(&b->refused);
         net_stub_end(b);
         if (b->world)
                 net_member_leave(b);

@@ -69,6 +69,7 @@ struct net_box {
         struct net_box *next; /* the owner's list */
         char id[CAY_NAME_MAX + 1];
         struct cay_watch tcp, dns_udp, dns_tcp, udp; /* descriptors owned */
+        struct cay_watch refused;                    /* by the kernel's rules; descriptor owned */
         int raw4, raw6;                              /* owned; -1: none */
         struct net_dial dials[NET_DIALS_MAX];        /* of a member of a private network */
         unsigned dial_count;
@@ -119,4 +120,6 @@ void net_box_judge(struct net_box *b, const struct cay_policy_target *t, struct 
 size_t net_box_allowance(struct net_box *b, bool is_up);
 /* Counts them; true: the quota was reached, and every connection has been ended. */
 bool net_box_count(struct net_box *b, bool is_up, size_t bytes);
+/* What the kernel's rules refused so far is in the log afterwards. */
+void net_box_note_refused(struct net_box *b);
 void net_box_wait(struct net_box *b); /* a direction waits: net_conn_go_on will be called */

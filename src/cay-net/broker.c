@@ -25,7 +25,7 @@
 
 #define FILES_MOST 262144u
 #define FILES_OTHER 256u /* that are neither a sandbox's nor a connection's */
-#define FILES_BOX 8u     /* those of private networks have more: NET_DIALS_MAX */
+#define FILES_BOX 9u     /* those of private networks have more: NET_DIALS_MAX */
 #define PUSH_AGAIN_MS 50u
 #define PUSH_SOON_MS 10u /* what went well is told together with what follows */
 
@@ -314,6 +314,7 @@ static int ask_box(struct broker *b, const struct net_request *req, struct net_a
         cay_str_copy(a->id, sizeof(a->id), id);
         if (!*at)
                 return cay_fail(err, CAY_NOT_FOUND, "sandbox '%s' has no network here", id);
+        net_box_note_refused(*at);
         push_box(b, *at); /* with an answer the front has all that was before it */
         if (req->type == NET_log_read) {
                 net_log_read(&(*at)->log, req->log.from, &a->log);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "foundation/sys/net_divert_priv.h"
+#include "foundation/sys/net_refused.h"
 
 /* Above the numbers that devices of loaded modules (tunl0, sit0) get in every new namespace. */
 #define LO 1
@@ -297,7 +298,10 @@ static int open_sockets(bool has_v6, struct sys_divert_sockets *s)
         if (s->raw4 < 0)
                 return s->raw4;
         s->raw6 = open_raw(has_v6 ? AF_INET6 : AF_INET);
-        return s->raw6 < 0 ? s->raw6 : 0;
+        if (s->raw6 < 0)
+                return s->raw6;
+        s->refused = sys_refused_open();
+        return s->refused < 0 ? s->refused : 0;
 }
 
 static int open_dials(struct sys_divert_sockets *s)
@@ -314,7 +318,8 @@ static int open_dials(struct sys_divert_sockets *s)
 
 unsigned sys_divert_list(const struct sys_divert_sockets *s, int ret[SYS_DIVERT_SOCKETS_MAX])
 {
-        const int all[SYS_DIVERT_SOCKETS] = { s->tcp, s->dns_udp, s->dns_tcp, s->udp, s->raw4, s->raw6 };
+        const int all[SYS_DIVERT_SOCKETS] = { s->tcp,  s->dns_udp, s->dns_tcp, s->udp,
+                                              s->raw4, s->raw6,    s->refused };
 
         memcpy(ret, all, sizeof(all));
         memcpy(ret + SYS_DIVERT_SOCKETS, s->dials, s->dial_count * sizeof(int));
@@ -329,12 +334,12 @@ void sys_divert_close(struct sys_divert_sockets *s)
         for (unsigned i = 0; i < count; i++)
                 if (all[i] >= 0)
                         close(all[i]);
-        *s = (struct sys_divert_sockets){ -1, -1, -1, -1, -1, -1 };
+        *s = (struct sys_divert_sockets){ -1, -1, -1, -1, -1, -1, -1 };
 }
 
 int sys_divert_open(unsigned mode, struct sys_divert_sockets *ret)
 {
-        struct sys_divert_sockets s = { -1, -1, -1, -1, -1, -1 };
+        struct sys_divert_sockets s = { -1, -1, -1, -1, -1, -1, -1 };
         int r = open_sockets(is_v6_here(), &s);
 
         if (r == 0 && mode & SYS_DIVERT_DIAL)

@@ -14,7 +14,8 @@
  * Names are answered with addresses of a range of their own (SYS_DIVERT_NAMES_V4 and _V6): with
  * SYS_DIVERT_NAMES alone only these are diverted, and the kernel refuses everything else immediately. With
  * SYS_DIVERT_PUBLIC it refuses the addresses that are no public ones. UDP is diverted with SYS_DIVERT_UDP, and
- * else refused. Loopback is not changed. Everything except TCP and UDP is refused.
+ * else refused. Loopback is not changed. Everything except TCP and UDP is refused. TCP connections that the rules refuse
+ * are told to one more socket (net_refused.h), where the kernel can do that.
  *
  * It needs CAP_NET_ADMIN in the user namespace that owns the network namespace, at set-up and for a change;
  * the sockets need nothing later. Not chosen: REDIRECT in the output hook, which knows TCP over IPv4 alone; a
@@ -49,11 +50,12 @@ struct sys_divert_sockets {
         int dns_tcp;    /* the same, listens */
         int udp;        /* datagrams, each with its original destination (IP_ORIGDSTADDR, IPV6_ORIGDSTADDR) */
         int raw4, raw6; /* send packets with the headers that they are given; without IPv6 both are of IPv4 */
+        int refused;    /* tells what the rules refused (net_refused.h) */
         int dials[32];  /* TCP, of IPv4, not connected */
         unsigned dial_count;
 };
 
-enum { SYS_DIVERT_SOCKETS = 6, SYS_DIVERT_DIALS = 32, SYS_DIVERT_SOCKETS_MAX = 38 }; /* with dials */
+enum { SYS_DIVERT_SOCKETS = 7, SYS_DIVERT_DIALS = 32, SYS_DIVERT_SOCKETS_MAX = 39 }; /* with dials */
 
 /*
  * Sets up the calling process's network namespace, which must be new. 0 or -errno (-EOPNOTSUPP, -ENOENT,

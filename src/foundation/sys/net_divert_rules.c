@@ -4,10 +4,11 @@
  *
  *   table inet cay
  *     chain leaving, type route, hook output       loopback passes; what is taken gets the mark, the rest is refused
- *     chain refusing                               what leaving sends here: a reset, or ICMP port unreachable
+ *     chain refusing                               what leaving sends here: told, then a reset, or ICMP port unreachable
  *     chain arriving, type filter, hook prerouting marked TCP and UDP goes to the transparent sockets
  */
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
@@ -18,6 +19,7 @@
 #include <sys/socket.h>
 
 #include "foundation/sys/net_divert_priv.h"
+#include "foundation/sys/net_refused.h"
 
 #define TABLE "cay"
 #define LEAVING "leaving"
@@ -25,6 +27,8 @@
 #define REFUSING "refusing"
 #define PRIORITY (-150) /* before what filters: nft calls it mangle */
 #define REG NFT_REG_1
+#define TOLD_PER_S 10u /* refusals */
+#define TOLD_BURST 50u
 
 enum { V4_TO = 16, V6_TO = 24 }; /* where a packet's destination is */
 
@@ -354,10 +358,41 @@ static void refuse_rest(struct sys_netlink *n)
         end_rule(&r);
 }
 
-static void refuse(struct sys_netlink *n)
+/* A program that tries again and again is told of as often as people can use. */
+static void limit_rate(struct rule *r)
 {
-        struct rule r = begin_rule(n, REFUSING);
+        const uint64_t rate = htobe64(TOLD_PER_S), seconds = htobe64(1);
+        struct expression e = begin_expression(r, "limit");
 
+        sys_netlink_put(r->n, NFTA_LIMIT_RATE, &rate, sizeof(rate));
+        sys_netlink_put(r->n, NFTA_LIMIT_UNIT, &seconds, sizeof(seconds));
+        sys_netlink_put_u32_big(r->n, NFTA_LIMIT_BURST, TOLD_BURST);
+        sys_netlink_put_u32_big(r->n, NFTA_LIMIT_TYPE, NFT_LIMIT_PKTS);
+        end_expression(r, &e);
+}
+
+/* TCP alone: a QUIC client that falls back would look as if the host were refused. */
+static void tell(struct sys_netlink *n)
+{
+        const uint16_t group = htons(SYS_REFUSED_GROUP);
+        struct rule r = begin_rule(n, REFUSING);
+        struct expression e;
+
+        protocol_is(&r, IPPROTO_TCP);
+        limit_rate(&r);
+        e = begin_expression(&r, "log");
+        sys_netlink_put(n, NFTA_LOG_GROUP, &group, sizeof(group));
+        end_expression(&r, &e);
+        end_rule(&r);
+}
+
+static void refuse(struct sys_netlink *n, bool is_told)
+{
+        struct rule r;
+
+        if (is_told)
+                tell(n);
+        r = begin_rule(n, REFUSING);
         protocol_is(&r, IPPROTO_TCP);
         reject_packet(&r, NFT_REJECT_TCP_RST, 0);
         end_rule(&r);
@@ -394,13 +429,11 @@ static void deliver(struct sys_netlink *n)
         end_rule(&r);
 }
 
-int sys_divert_put_rules(unsigned mode, bool is_new)
+static int put_rules(unsigned mode, bool is_new, bool is_told)
 {
         struct sys_netlink n;
         int r;
 
-        if (!sys_divert_is_mode(mode))
-                return -EINVAL;
         r = sys_netlink_open(&n, NETLINK_NETFILTER);
         if (r < 0)
                 return r;
@@ -411,7 +444,7 @@ int sys_divert_put_rules(unsigned mode, bool is_new)
                 put_chain(&n, ARRIVING, "filter", NF_INET_PRE_ROUTING);
                 put_chain(&n, REFUSING, NULL, 0);
                 deliver(&n);
-                refuse(&n);
+                refuse(&n, is_told);
         } else {
                 put_flush(&n, LEAVING);
         }
@@ -422,4 +455,15 @@ int sys_divert_put_rules(unsigned mode, bool is_new)
         r = sys_netlink_send(&n);
         sys_netlink_close(&n);
         return r;
+}
+
+/* A batch is all or nothing: where the kernel cannot log (nft_log, nft_limit), it is put without. */
+int sys_divert_put_rules(unsigned mode, bool is_new)
+{
+        int r;
+
+        if (!sys_divert_is_mode(mode))
+                return -EINVAL;
+        r = put_rules(mode, is_new, true);
+        return is_new && sys_divert_is_lacking(r) ? put_rules(mode, is_new, false) : r;
 }

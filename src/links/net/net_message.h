@@ -49,6 +49,7 @@ enum net_fd { /* order in box_add: struct sys_divert_sockets with up to NET_DIAL
               NET_FD_UDP,
               NET_FD_RAW4,
               NET_FD_RAW6,
+              NET_FD_REFUSED,
               NET_FD_DIALS
 };
 #define NET_DIALS_MAX 32u

@@ -1030,7 +1030,8 @@ def test_spelled_addresses(rig):
         assert kernel.inside(mapped, address, 80) == 'ECONNREFUSED'
     assert judged.inside(mapped, PUBLIC, 80) == kernel.inside(mapped, PUBLIC, 80) == '::ffff:' + PUBLIC
     assert kernel.inside(talk, PUBLIC6, 80, b'who') == PUBLIC6
-    assert not rig.log(kernel, verdict='refused')
+    told = {(e.address, e.port, e.why) for e in rig.log(kernel, verdict='refused')}
+    assert told == {(a, 80, 'no rule allows this address: the kernel refused it') for a in (PRIVATE, METADATA)}, told
     refused(kernel, rig, HOST, 80, "the host's own")  # which ones these are the kernel's rules do not know
 
 
@@ -1200,6 +1201,61 @@ def test_killed(rig):
     assert b.inside(talk, 'good.example', 80, b'who')
     assert rig.net.front.log(b.id)[0].number == used['log_next']
     assert rig.net.front.stats(b.id)['down'] > used['down']
+
+
+def netlink_says(fd, kind, body, as_id):
+    """The kernel's answer (errno) to a message over that socket, sent by a child with this id."""
+    r, w = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.setgroups([])
+        os.setresgid(as_id, as_id, as_id)
+        os.setresuid(as_id, as_id, as_id)
+        s = socket.socket(fileno=os.dup(fd))
+        s.setblocking(True)
+        s.settimeout(20)
+        s.send(struct.pack('=IHHII', 16 + len(body), kind, 5, 77, 0) + body)
+        while True:
+            got = s.recv(4096)
+            if struct.unpack_from('=H', got, 4)[0] == 2:
+                os.write(w, struct.pack('=i', -struct.unpack_from('=i', got, 16)[0]))
+                os._exit(0)
+    os.close(w)
+    said = struct.unpack('=i', os.read(r, 4))[0]
+    os.close(r)
+    assert os.waitpid(pid, 0)[1] == 0
+    return said
+
+
+def test_kernel_refusals(rig):
+    """What the kernel's rules refuse is in the log when the program has its ECONNREFUSED; a flood of it is bounded by the rules themselves."""
+    b = rig.box(LIST, mode=1)
+    for host in (PUBLIC, PUBLIC6, PRIVATE):
+        assert b.inside(talk, host, 80, b'who') == 'ECONNREFUSED'
+        assert [(e.kind, e.port) for e in rig.log(b, verdict='refused', address=host)] == [('tcp', 80)], host
+    assert rig.net.front.stats(b.id)['refused'] == 3
+    rig.net.front.stats(b.id)  # and all of it was pushed before the answer
+    assert [e.address for e in rig.net.front.pushed[b.id]] == [PUBLIC, PUBLIC6, PRIVATE]
+    # QUIC that falls back is no refusal of the host; what is allowed is none either.
+    assert b.inside(send_udp, 'good.example', 443, b'quic') in ('ECONNREFUSED', 'EPERM')
+    assert b.inside(talk_by_name, 'good.example', 80) in (PUBLIC, PUBLIC6)
+    assert rig.net.front.stats(b.id)['refused'] == 3
+
+    def flood():
+        for i in range(5000):
+            assert talk(PUBLIC, 1000 + i, b'x') == 'ECONNREFUSED'
+    began = time.monotonic()
+    b.inside(flood)
+    flooded, lasted = rig.net.front.stats(b.id)['refused'] - 3, time.monotonic() - began
+    assert 0 < flooded <= 51 + 10 * (lasted + 1), (flooded, lasted)
+    # The socket is of no use for changing anything: that takes the right in the sandbox's namespace, which cay-net does not have.
+    alone = Box('alone', 1)  # nobody else reads its answers
+    config, unbind = 4 << 8 | 1, struct.pack('!BBH', 0, 0, 1) + struct.pack('=HHB3x', 5, 1, 2)
+    flush = struct.pack('!BBH', 1, 0, 0)  # of all tables
+    assert netlink_says(alone.sockets[6], config, unbind, 4242) == errno.EPERM
+    assert netlink_says(alone.sockets[6], 10 << 8 | 2, flush, 4242) == errno.EPERM
+    assert netlink_says(alone.sockets[6], config, unbind, 0) == 0  # the layer off: with the right it is obeyed
+    alone.close()
 
 
 def host_network():

@@ -240,7 +240,7 @@ class Box:
         theirs.close()
         self.link = ours
         _, self.sockets, _, _ = socket.recv_fds(ours, 1, 64)
-        if len(self.sockets) != (38 if mode & 8 else 6):
+        if len(self.sockets) != (39 if mode & 8 else 7):
             sys.exit(self.child.wait())
 
     def inside(self, fn, *args, **named):

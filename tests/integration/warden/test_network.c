@@ -10,7 +10,7 @@
 
 static struct rig rig;
 static struct rig_box box;
-static int sockets[SYS_DIVERT_SOCKETS] = { -1, -1, -1, -1, -1, -1 }; /* the first: tcp */
+static int sockets[SYS_DIVERT_SOCKETS] = { -1, -1, -1, -1, -1, -1, -1 }; /* the first: tcp */
 
 static void close_sockets(void)
 {

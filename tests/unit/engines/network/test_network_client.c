@@ -146,7 +146,7 @@ static int tear_down(void **state)
 static int box_sockets(int32_t result, unsigned count)
 {
         struct wire_network_sockets head = { .magic = WIRE_MAGIC, .size = sizeof(head), .result = result };
-        int ends[2], fds[SYS_DIVERT_SOCKETS] = { 0, 1, 2, 0, 1, 2 };
+        int ends[2], fds[SYS_DIVERT_SOCKETS] = { 0, 1, 2, 0, 1, 2, 0 };
 
         assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
         assert_int_equal(sys_send_fds(ends[1], &head, sizeof(head), fds, count, 0), sizeof(head));
