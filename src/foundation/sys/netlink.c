@@ -155,22 +155,29 @@ static int send_all(struct sys_netlink *n)
         return r < 0 ? -errno : (size_t)r != n->len ? -EIO : 0;
 }
 
-/* One datagram of answers: how many acknowledgements were in it; *first gets the first error. Or -errno. */
-static int read_answers(struct sys_netlink *n, int *first)
+static int await_answer(const struct sys_netlink *n)
 {
         struct pollfd ready = { .fd = n->fd, .events = POLLIN };
-        const struct nlmsghdr *head = (const struct nlmsghdr *)n->bytes;
-        int count = 0, r;
-        ssize_t left;
+        int r;
 
         do {
                 r = poll(&ready, 1, ANSWER_MS);
         } while (r < 0 && errno == EINTR);
-        if (r <= 0)
-                return r < 0 ? -errno : -ETIMEDOUT;
-        left = recv(n->fd, n->bytes, sizeof(n->bytes), MSG_DONTWAIT);
+        return r < 0 ? -errno : r == 0 ? -ETIMEDOUT : 0;
+}
+
+/*
+ * One datagram of answers: how many acknowledgements were in it; *first gets the first error. Or -errno. They are there when the send has
+ * returned, as a rule, so what waits is the exception.
+ */
+static int read_answers(struct sys_netlink *n, int *first)
+{
+        const struct nlmsghdr *head = (const struct nlmsghdr *)n->bytes;
+        ssize_t left = recv(n->fd, n->bytes, sizeof(n->bytes), MSG_DONTWAIT);
+        int count = 0;
+
         if (left < 0)
-                return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+                return errno == EAGAIN ? await_answer(n) : errno == EINTR ? 0 : -errno;
         for (; NLMSG_OK(head, (size_t)left); head = NLMSG_NEXT(head, left)) {
                 const struct nlmsgerr *error = NLMSG_DATA(head);
 
