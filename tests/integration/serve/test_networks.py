@@ -202,6 +202,25 @@ def models_change_it(port):
         s.end()
 
 
+def kernel_refusals_are_told(port):
+    """Also by the cay-net that takes over: the sandbox's kernel tells its new sockets."""
+    with Daemon() as d:
+        box = make(d, allow=["a.example"])
+
+        def refused():
+            got = d.run(box, ["/usr/bin/python3", "-c", FETCH, f"http://{HOST}:{port}/"])
+            return got["stdout"].strip() == "ConnectionRefusedError" and [(b["host"], b["port"]) for b in got["network_blocked"]] == [(HOST, port)]
+
+        assert refused()
+        net = d.child("cay-net")
+        os.kill(net, signal.SIGKILL)
+        wait_for("another cay-net", lambda: d.child("cay-net") not in (None, net))
+        wait_for("refusals to be told again", refused)
+        told = d.must(200, "GET", f"/api/sandboxes/{box}/network/log")["entries"]
+        assert told and told[-1]["verdict"] == "refused" and told[-1]["address"] == HOST and "kernel" in told[-1]["why"], told
+        d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
 HOLD = """
 import socket, sys
 def say(word):
@@ -596,7 +615,7 @@ def an_ordinary_user_has_it(port):
         d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
-TESTS = [rules_hold, settings_are_defaults, private_networks, the_log_is_followed, rules_change, limits_hold, commands_say_what_was_blocked, mistakes_are_told, templates_bound_requests, models_change_it, they_outlive_what_dies, the_command_line_has_it, an_ordinary_user_has_it]
+TESTS = [rules_hold, settings_are_defaults, private_networks, the_log_is_followed, rules_change, limits_hold, commands_say_what_was_blocked, mistakes_are_told, templates_bound_requests, models_change_it, kernel_refusals_are_told, they_outlive_what_dies, the_command_line_has_it, an_ordinary_user_has_it]
 
 if __name__ == "__main__":
     if not shutil.which("python3", path="/usr/bin:/bin"):
