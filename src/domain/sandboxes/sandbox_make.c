@@ -80,8 +80,8 @@ static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, str
                 return cay_wrap(err, "checkpoint");
         if (cay_sandbox_read_extras(sb, w->network, &w->ports, &w->volumes, err) < 0 ||
             (w->compare[0] != NULL && cay_sandbox_compare(sb, w->compare, err) < 0) ||
-            cay_sandbox_read_policy(sb, w->policy, err) < 0 || cay_sandbox_check_extras(sb, err) < 0 ||
-            cay_sandbox_check_own_ports(sb, err) < 0)
+            cay_sandbox_read_policy(sb, w->policy, err) < 0 || cay_sandbox_check_datagrams(sb, err) < 0 ||
+            cay_sandbox_check_extras(sb, err) < 0 || cay_sandbox_check_own_ports(sb, err) < 0)
                 return -1;
         if (w->secrets != NULL && w->secrets[0] != '\0') {
                 sb->secrets = strdup(w->secrets);

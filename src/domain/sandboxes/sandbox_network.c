@@ -90,6 +90,17 @@ int cay_sandbox_read_policy(struct cay_sandbox *sb, const char *policy, struct c
         return sb->policy != NULL ? 0 : cay_fail(err, CAY_INTERNAL, "no memory");
 }
 
+/* Not for what is stored: one that was made before this was checked is kept. */
+int cay_sandbox_check_datagrams(const struct cay_sandbox *sb, struct cay_error *err)
+{
+        if (sb->policy == NULL || !(sb->egress & CAY_EGRESS_UDP) || !cay_sandbox_is_proxied(sb))
+                return 0;
+        return cay_fail(err, CAY_UNSUPPORTED,
+                        "allow: the way out of sandboxes of the %s engine is a proxy, which carries no UDP; "
+                        "leave rules with /udp out, or choose another engine",
+                        sb->engine->name);
+}
+
 int cay_sandbox_put_network(const struct cay_sandbox *sb, struct cay_spec *spec, struct cay_error *err)
 {
         struct cay_network_broker *n = sb->service->env.network;

@@ -553,6 +553,7 @@ void cay_sandbox_unpublish(struct cay_sandbox *sb);                /* also when 
 void cay_sandbox_send_secrets(struct cay_sandbox *sb); /* to the broker, which has it already */
 /* policy: NULL: none given. Copied and checked; the engine is known. */
 int cay_sandbox_read_policy(struct cay_sandbox *sb, const char *policy, struct cay_error *err);
+int cay_sandbox_check_datagrams(const struct cay_sandbox *sb, struct cay_error *err);
 unsigned cay_sandbox_unheld_network(const struct cay_sandbox *sb); /* limits (mask) that its engine ignores */
 int cay_sandbox_check_network_limits(const struct cay_sandbox *sb, struct cay_error *err);
 int cay_sandbox_put_network(const struct cay_sandbox *sb, struct cay_spec *spec, struct cay_error *err);

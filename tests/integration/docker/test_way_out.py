@@ -121,6 +121,11 @@ class WayOut(unittest.TestCase):
 
     def test_what_it_cannot(self):
         self.assertIn("private_network", self.make(422, private_network="team"))
+        self.assertIn("carries no UDP", self.make(422, allow=["a.example", "a.example:123/udp"]))
+        some = self.make(allow=["a.example"])
+        got = self.d.must(422, "PATCH", f"/api/sandboxes/{some}/network", {"add_allow": ["a.example:123/udp"]}, token=self.admin)
+        self.assertIn("carries no UDP", got["error"]["message"])
+        self.assertEqual(self.d.must(200, "GET", f"/api/sandboxes/{some}/network")["allow"], ["a.example"])
         self.assertIn("init", self.make(422, allow=["a.example"], init="none"))
         # Docker's own network, which knows no rules, is what `bridge` alone is.
         bridge = self.make(network="bridge")
