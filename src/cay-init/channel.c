@@ -12,6 +12,7 @@
 #include "cay-init/accept.h"
 #include "cay-init/exec.h"
 #include "cay-init/spawn.h"
+#include "cay-init/warm.h"
 
 #define WORKER_MS 1000u                     /* until a worker that was asked to exit is killed */
 #define LIST_MAX (2 * CAY_BOX_CHANNELS_MAX) /* includes closed channels with live processes */
@@ -434,6 +435,7 @@ void cay_channel_close(struct cay_channel *ch)
                         end_worker(ch);
         } else if (ch->kind == CAY_BOX_EXEC) {
                 cay_prefork_want(ch->init);
+                cay_warm_ended(ch->init);
         }
         cay_feed_stop(&ch->feed);
         for (int i = 0; i < CAY_CHANNEL_OUTS; i++)
@@ -508,7 +510,7 @@ bool cay_channel_reaped(struct cay_init *init, pid_t pid, int status, const stru
 
 void cay_channel_stopped(struct cay_init *init, pid_t pid)
 {
-        bool ours = pid == init->spare.pid;
+        bool ours = pid == init->spare.pid || pid == init->warm.pid;
 
         for (struct cay_channel *ch = init->channels; ch && !ours; ch = ch->next)
                 ours = ch->group.keeper == pid || (ch->kind != CAY_BOX_EXEC && ch->group.pid == pid);

@@ -61,6 +61,7 @@ struct cay_channel {
         bool exited;                         /* the process itself has ended */
         bool eof_due;                        /* EOF may be sent although the process has not ended */
         bool one_shot;
+        bool is_warm; /* status_fd is the socket to the driver of an interpreter (warm.h) */
         uint32_t opened_pid;
         struct cay_pump pumps[CAY_CHANNEL_OUTS];
         struct cay_feed feed;

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "cay-init/child_priv.h"
+#include "cay-init/warm.h"
 #include "foundation/sys/fd.h"
 #include "foundation/sys/syscalls.h"
 #include "foundation/sys/unix_socket.h"
@@ -108,6 +109,8 @@ _Noreturn static void become(const struct cay_child *how)
         must(CAY_CHILD_STATUS_FD, CAY_STEP_DIRECTORY, cay_child_enter_directory(&c));
         if (c.worker)
                 cay_child_run_worker(&c);
+        if (c.warm)
+                fail(CAY_CHILD_STATUS_FD, step, cay_warm_exec(init));
         r = cay_child_run_exec(&c, &step);
         fail(CAY_CHILD_STATUS_FD, step, r);
 }

@@ -58,6 +58,8 @@ struct cay_child {
         bool tty, kept; /* kept: below a keeper */
         /* for its command, which comes over the socket (prefork.h); open is NULL until then */
         bool waits;
+        bool warm;  /* an interpreter that waits (warm.h); open has its limits */
+        int ask_fd; /* then: its socket */
         uint32_t uid, gid;
         const struct cay_worker_exec *execs; /* for a worker that lists processes */
         uint32_t exec_count;

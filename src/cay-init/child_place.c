@@ -118,6 +118,18 @@ static int set_layers(const struct cay_init *init)
         return 0;
 }
 
+/* Inherited by the interpreter, which closes them when it has its command. */
+static int set_driver(const struct cay_child *c)
+{
+        int ask = fcntl(c->ask_fd, F_DUPFD_CLOEXEC, CAY_CHILD_ARCHIVE_FD + 1);
+        int archive = fcntl(c->init->warm.archive_fd, F_DUPFD_CLOEXEC, CAY_CHILD_ARCHIVE_FD + 1);
+
+        if (ask < 0 || archive < 0 || dup2(ask, CAY_CHILD_ASK_FD) < 0 ||
+            dup2(archive, CAY_CHILD_ARCHIVE_FD) < 0)
+                return -errno;
+        return 0;
+}
+
 int cay_child_set_stdio(const struct cay_child *c)
 {
         int last = cay_child_has_layers(c) ? CAY_CHILD_BASE_FD : CAY_CHILD_STATUS_FD, r;
@@ -125,6 +137,14 @@ int cay_child_set_stdio(const struct cay_child *c)
         for (int i = 0; i < 3; i++) {
                 if (c->fds[i] >= 0 && dup2(c->fds[i], i) < 0)
                         return -errno;
+        }
+        if (c->warm) { /* first: the socket may be at the number of the other one */
+                int status = fcntl(c->status_fd, F_DUPFD_CLOEXEC, CAY_CHILD_ARCHIVE_FD + 1);
+
+                r = set_driver(c);
+                if (r < 0 || status < 0 || dup3(status, CAY_CHILD_STATUS_FD, O_CLOEXEC) < 0)
+                        return r < 0 ? r : -errno;
+                return sys_close_range(CAY_CHILD_ARCHIVE_FD + 1, ~0U, 0);
         }
         if (dup3(c->status_fd, CAY_CHILD_STATUS_FD, O_CLOEXEC) < 0)
                 return -errno;

@@ -11,6 +11,8 @@ enum {
         CAY_CHILD_STATUS_FD = 3,  /* where the socket to init is moved */
         CAY_CHILD_CHANGES_FD = 4, /* of the worker CHANGES: the workspace's two layers */
         CAY_CHILD_BASE_FD = 5,
+        CAY_CHILD_ASK_FD = 4, /* of a waiting interpreter: its socket, and its driver (warm.h) */
+        CAY_CHILD_ARCHIVE_FD = 5,
         CAY_CHILD_LAST_JOIN_FD = 4, /* of a preforked process: the cgroup that it joins with its command */
 };
 

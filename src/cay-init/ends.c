@@ -24,6 +24,7 @@ void cay_ends_close_child(struct cay_ends *e)
         for (int i = 0; i < 3; i++)
                 close_one(&e->child[i]);
         close_one(&e->status[1]);
+        close_one(&e->ask[1]);
 }
 
 void cay_ends_close(struct cay_ends *e)
@@ -32,6 +33,7 @@ void cay_ends_close(struct cay_ends *e)
         for (int i = 0; i < 3; i++)
                 close_one(&e->mine[i]);
         close_one(&e->status[0]);
+        close_one(&e->ask[0]);
 }
 
 /* Pipe number `i` of the child; ours does not block. */
@@ -66,6 +68,8 @@ static bool has_input(const struct cay_child *c)
 {
         if (c->worker)
                 return c->worker->streams & CAY_WORKER_IN;
+        if (c->warm) /* its command may have one */
+                return true;
         return c->open && c->open->exec.flags & CAY_BOX_STDIN;
 }
 
@@ -120,6 +124,8 @@ int cay_ends_make(struct cay_ends *e, const struct cay_child *c)
         int r = make_as_user(e, c, make_streams);
 
         if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, e->status) < 0)
+                r = -errno;
+        if (r == 0 && c->warm && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, e->ask) < 0)
                 r = -errno;
         return r;
 }

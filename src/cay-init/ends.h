@@ -11,9 +11,10 @@ struct cay_child;
 struct cay_ends {
         int mine[3], child[3]; /* by number; -1: none */
         int status[2];         /* ours, the child's */
+        int ask[2];            /* likewise: to the driver of a waiting interpreter (warm.h) */
 };
 
-#define CAY_ENDS_NONE ((struct cay_ends){ { -1, -1, -1 }, { -1, -1, -1 }, { -1, -1 } })
+#define CAY_ENDS_NONE ((struct cay_ends){ { -1, -1, -1 }, { -1, -1, -1 }, { -1, -1 }, { -1, -1 } })
 
 /*
  * Makes all that the child needs (by its open, worker, tty, uid and gid); a preforked one gets output only. 0

@@ -154,19 +154,19 @@ static void on_child(struct cay_signal *s, int signo, int pid)
         while ((dead = wait4(-1, &status, WNOHANG | WUNTRACED, &used)) > 0) {
                 if (WIFSTOPPED(status))
                         cay_channel_stopped(init, dead);
-                else if (!cay_prefork_reaped(init, dead))
+                else if (!cay_prefork_reaped(init, dead) && !cay_warm_reaped(init, dead))
                         cay_channel_reaped(init, dead, status, &used);
         }
         init->childless = dead < 0 && errno == ECHILD;
         cay_channel_tidy_all(init);
 }
 
-/* A preforked process alone needs no watching. Everything else belongs to a channel. */
+/* Processes that only wait (prefork.h, warm.h) need no watching. Everything else belongs to a channel. */
 static bool is_busy(struct cay_proc_overlay *t)
 {
         const struct cay_init *init = cay_container_of(t, struct cay_init, proc_overlay);
 
-        return !init->childless && (init->channels || init->spare.pid == 0);
+        return !init->childless && (init->channels || (init->spare.pid == 0 && init->warm.pid == 0));
 }
 
 /* Each channel needs a few descriptors; the original soft limit is for commands. */
@@ -240,6 +240,7 @@ static int set_up(struct cay_init *init)
         cay_proc_overlay_init(&init->proc_overlay, init->loop, &init->config, init->fds, is_busy);
         cay_watcher_init(init);
         cay_prefork_init(init);
+        cay_warm_init(init);
         cay_link_init(init);
         r = cay_signal_open(init->loop, &init->signal, signals, CAY_COUNT(signals), on_child);
         if (r == 0)

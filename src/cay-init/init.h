@@ -9,6 +9,7 @@
 #include "links/box/stream.h"
 #include "cay-init/counters.h"
 #include "cay-init/prefork.h"
+#include "cay-init/warm.h"
 #include "cay-init/proc_overlay.h"
 #include "cay-init/watch.h"
 #include "foundation/loop/loop.h"
@@ -49,6 +50,7 @@ struct cay_init {
         struct cay_proc_overlay proc_overlay;
         struct cay_watcher watcher;
         struct cay_prefork spare;
+        struct cay_warm warm;
         struct cay_counters counters; /* where the engine does not report what the cgroups count */
 };
 

@@ -61,6 +61,8 @@ static int on_hello(struct cay_init *init, const struct cay_frame *f, const uint
                 r = -EPROTONOSUPPORT;
         }
         init->welcomed = r == 0;
+        if (init->welcomed)
+                cay_warm_welcome(init);
         return r;
 }
 

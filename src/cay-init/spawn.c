@@ -14,6 +14,7 @@
 #include "cay-init/exec.h"
 #include "cay-init/init_filter.h"
 #include "cay-init/prefork.h"
+#include "cay-init/warm.h"
 #include "foundation/sys/fd.h"
 #include "foundation/sys/syscalls.h"
 #include "foundation/sys/unix_socket.h"
@@ -140,6 +141,11 @@ static int start_streams(struct cay_channel *ch, struct cay_ends *e, bool tty)
         ch->status_fd = cay_take_fd(e->status[0]);
         if (ch->group.serial > 0) /* a preforked process has most likely reported everything already */
                 cay_spawn_listen(ch);
+        if (e->ask[0] >= 0) {
+                cay_spawn_hang_up(ch);
+                ch->status_fd = cay_take_fd(e->ask[0]);
+                ch->is_warm = true;
+        }
         if (r == 0 && ch->status_fd >= 0 && ch->notify.fd < 0)
                 r = cay_watch_add(ch->init->loop, &ch->status, ch->status_fd, EPOLLIN, on_status);
         return r;
@@ -259,7 +265,9 @@ void cay_spawn_start(struct cay_channel *ch, const struct cay_box_open *open, co
                 return;
         c.tty = !worker && open->exec.flags & CAY_BOX_TTY;
         ch->start_ns = cay_clock_ns();
-        pid = cay_prefork_take(init, &c, &e, &ch->group);
+        pid = cay_warm_take(init, &c, &e, &ch->group);
+        if (pid <= 0)
+                pid = cay_prefork_take(init, &c, &e, &ch->group);
         if (pid <= 0)
                 pid = start_new(ch, &c, &e);
         if (pid < 0)
@@ -330,6 +338,21 @@ static void on_note(struct cay_channel *ch, const struct cay_note_result *say, s
                 close(fd);
 }
 
+/* Of the driver of an interpreter that had started before: it could not enter the folder. */
+static bool hear_driver(struct cay_channel *ch)
+{
+        int sys = cay_warm_hear(ch->status_fd);
+
+        if (sys == 0)
+                return false;
+        if (sys > 0 && ch->failed_step == CAY_STEP_NONE) {
+                ch->failed_step = CAY_STEP_DIRECTORY;
+                ch->failed_sys = sys;
+        }
+        cay_spawn_hang_up(ch);
+        return false;
+}
+
 /* One message; false: there is none (any more). */
 static bool hear_one(struct cay_channel *ch)
 {
@@ -340,6 +363,8 @@ static bool hear_one(struct cay_channel *ch)
 
         if (ch->status_fd < 0)
                 return false;
+        if (ch->is_warm)
+                return hear_driver(ch);
         n = sys_recv_fds(ch->status_fd, &say, sizeof(say), fds, &count, MSG_DONTWAIT);
         /* it exited without reading that its input is complete; its earlier messages are still there */
         if (n == -ECONNRESET)

@@ -102,13 +102,17 @@ int warden_make_send_config(struct warden *w, struct warden_box *box, int link,
                 .size = sizeof(c),
                 .flags = CAY_INIT_ISOLATED | (p->flags & WIRE_PLAN_READ_ONLY ? CAY_INIT_READ_ONLY : 0) |
                          (oom_set ? CAY_INIT_OOM_SET : 0) | (is_placed ? CAY_INIT_PLACED : 0) |
-                         (box->ids.source == CAY_IDS_ONE ? CAY_INIT_ONE_ID : 0),
+                         (box->ids.source == CAY_IDS_ONE ? CAY_INIT_ONE_ID : 0) |
+                         (p->flags & WIRE_PLAN_WARM ? CAY_INIT_WARM : 0) |
+                         (p->flags & WIRE_PLAN_BRIEF ? CAY_INIT_BRIEF : 0) |
+                         (p->flags & WIRE_PLAN_ROOTFS ? CAY_INIT_ROOTFS : 0),
                 .uid = CAY_BOX_USER,
                 .gid = CAY_BOX_USER,
                 .cpus = cpus,
                 .test_off = p->test_off,
                 .memory_bytes = p->memory_bytes,
                 .swap_bytes = p->swap_bytes,
+                .disk_bytes = p->disk_bytes,
                 .boot_wall_s = (uint64_t)time(NULL),
         };
         int own[OWN_MAX], fds[CAY_INIT_FD_COUNT];

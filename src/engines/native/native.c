@@ -233,8 +233,8 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
         p->flags = (spec->options.read_only ? WIRE_PLAN_READ_ONLY : 0) |
                    (spec->options.font_cache ? WIRE_PLAN_FONT_CACHE : 0) |
                    (spec->one_shot ? WIRE_PLAN_ONE_SHOT : 0) | (spec->brief ? WIRE_PLAN_BRIEF : 0) |
-                   (spec->keep ? WIRE_PLAN_KEEP : 0) | (spec->go_on ? WIRE_PLAN_GO_ON : 0) |
-                   (spec->host_plain ? WIRE_PLAN_HOST_PLAIN : 0) |
+                   (spec->options.warm ? WIRE_PLAN_WARM : 0) | (spec->keep ? WIRE_PLAN_KEEP : 0) |
+                   (spec->go_on ? WIRE_PLAN_GO_ON : 0) | (spec->host_plain ? WIRE_PLAN_HOST_PLAIN : 0) |
                    (spec->workspace_rw ? WIRE_PLAN_WORKSPACE_RW : 0) |
                    (spec->workspace_cow ? WIRE_PLAN_WORKSPACE_COW : 0);
         fds[count++] = theirs;

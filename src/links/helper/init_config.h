@@ -41,7 +41,10 @@ enum { /* cay_init_config.flags */
        CAY_INIT_OOM_SET = 4, /* init has its oom_score_adj of 1000 already, and commands inherit it */
        CAY_INIT_ONE_ID = 8,  /* there is only our own id: commands share it */
        CAY_INIT_DOCKER =
-               16, /* in a Docker container: no control socket, no descriptors (cay-init/docker.h) */
+               16,         /* in a Docker container: no control socket, no descriptors (cay-init/docker.h) */
+       CAY_INIT_WARM = 64, /* keep an interpreter ready (cay-init/warm.h) */
+       CAY_INIT_BRIEF = 128,  /* the box is for one piece of work */
+       CAY_INIT_ROOTFS = 256, /* its root is a tree of files, not the host's /usr */
        CAY_INIT_PLACED = 32, /* we may only use the processors of commands: until the first one has started */
 };
 
@@ -65,7 +68,8 @@ struct cay_init_config {
         uint32_t cpu_milli, pids; /* for `watch` */
         uint32_t test_off;        /* bit set over layers.def; honoured by CAY_TEST_HOOKS builds only */
         uint64_t memory_bytes, swap_bytes; /* 0: none set */
-        uint64_t boot_wall_s;              /* wall clock second of the box's start, for /proc/stat's btime */
+        uint64_t disk_bytes;  /* 0: no limit; what it means for files: the sizes that commands are given */
+        uint64_t boot_wall_s; /* wall clock second of the box's start, for /proc/stat's btime */
         /* Docker only: identity of the checked folder, which /workspace must match. Inode 0: not compared */
         uint64_t workspace_dev, workspace_ino;
         uint8_t secret[32];

@@ -65,7 +65,8 @@ enum wire_plan_flags {
         WIRE_PLAN_CA = 4096,    /* with NETWORK: plan.ca is used */
         WIRE_PLAN_BRIEF = 8192, /* the box is for one piece of work: its layer may be memory */
         WIRE_PLAN_FONT_CACHE = 16384, /* the host's cache of fonts is shown, where there is one */
-        WIRE_PLAN_ALL = 32767,
+        WIRE_PLAN_WARM = 32768, /* keep an interpreter ready in it (cay-init/warm.h) */
+        WIRE_PLAN_ALL = 65535,
 };
 
 /* outbound traffic is diverted to sockets (foundation/sys/net_divert.h) for these destinations: */

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What a waiting Python runs until it has its command; the theory is in warm.h.
+
+Python is started as `python3 -m cay_command`, with this file as `sitecustomize` in a zip archive that PYTHONPATH names by its
+descriptor. Here an object is put in the place of `runpy`, which the interpreter asks for the function that runs the
+module. The question is answered when there is a command: with a function in C that calls exec() with the command's
+code. So no frame of ours is below the code, and all that follows (uncaught exceptions, exit codes, threads, atexit) is
+the interpreter's own work, as for any program.
+
+What cannot be done exactly as a fresh interpreter would do it is left to one: `python3` is executed, in this process.
+"""
+import sys
+
+
+def _cay():
+    import posix
+
+    ask, archive = 4, 5  # descriptors: the socket to cay-init, this file
+    here = sys.path.pop(0)
+    modules = sys.modules
+    start = dict(posix.environ)
+    os, site = modules["os"], modules["site"]
+
+    # Traces of ourselves
+    sys.path_importer_cache.pop(here, None)
+    modules["zipimport"]._zip_directory_cache.pop(here, None)
+    start.pop(b"PYTHONPATH", None)
+    os.environ.pop("PYTHONPATH", None)
+    posix.environ.pop(b"PYTHONPATH", None)
+    posix.close(archive)
+    modules.pop("sitecustomize", None)
+
+    # Variables that a Python reads when it starts
+    early = (b"PYTHON", b"LD_", b"LC_", b"LANG", b"MALLOC_", b"GLIBC_", b"GCONV_", b"LOCPATH", b"TZ")
+
+    def differs(env):
+        return any(start.get(name) != env.get(name) for name in {**start, **env}
+                   if name.startswith(early) or name in (b"HOME", b"PATH"))
+
+    def search(name, env):
+        if b"/" in name:
+            return [name]
+        return [(folder or b".") + b"/" + name
+                for folder in env.get(b"PATH", b"/usr/local/bin:/usr/bin:/bin").split(b":")]
+
+    def sign(path):
+        try:
+            s = posix.stat(path)
+        except OSError:
+            return None
+        return s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns
+
+    def list_pth(folder):
+        try:
+            return [folder + "/" + name for name in posix.listdir(folder) if name.endswith(".pth")]
+        except OSError:
+            return []
+
+    # Files that decide how a Python starts: what it was found by, what it has loaded, where it looks first.
+    def read_first():
+        paths = []
+        for path in search(b"python3", start):
+            path = os.fsdecode(path)
+            paths.append(path)
+            if path == sys.executable:
+                break
+        folder = os.path.dirname(sys.executable)
+        paths += [folder + "/pyvenv.cfg", os.path.dirname(folder) + "/pyvenv.cfg"]
+        folders = site.getsitepackages() + [site.getusersitepackages()]
+        for folder in folders:
+            paths += list_pth(folder)
+        paths += folders + sys.path[1:]  # the first one is the working directory
+        for module in list(modules.values()):
+            for name in ("__file__", "__cached__"):
+                path = getattr(module, name, None)
+                if isinstance(path, str):
+                    paths.append(path)
+        return {path: sign(path) for path in paths}
+
+    # Code of the sandbox that runs at every start has to run at the command's.
+    def is_plain():
+        threads = modules.get("threading")
+        return (sys.implementation.name == "cpython" and (3, 9) <= sys.version_info < (3, 13)
+                and "usercustomize" not in modules and not list_pth(site.getusersitepackages())
+                and (threads is None or threads.active_count() == 1))
+
+    def run_cold(argv, env):
+        import _signal
+        for signal in (_signal.SIGPIPE, _signal.SIGXFSZ):  # ignored by Python, and inherited
+            _signal.signal(signal, _signal.SIG_DFL)
+        for path in search(argv[0], env):
+            try:
+                posix.execve(path, argv, env)
+            except OSError:
+                pass
+        posix._exit(127)
+
+    def read_all(fd):
+        pieces = []
+        while True:
+            piece = posix.read(fd, 1 << 16)
+            if not piece:
+                return b"".join(pieces)
+            pieces.append(piece)
+
+    def have_no_input():
+        fd = posix.open("/dev/null", posix.O_RDWR)
+        posix.dup2(fd, 0)
+        posix.close(fd)
+        io, old = modules["io"], sys.stdin
+        if old is None:
+            return
+        bytes_in = io.open(0, "rb", -1, None, None, None, False)
+        bytes_in.raw.name = "<stdin>"
+        new = io.TextIOWrapper(bytes_in, old.encoding, old.errors, "\n")
+        new.mode = "r"
+        sys.stdin = sys.__stdin__ = new
+
+    # What the compiler warns of is said if it succeeds; otherwise a fresh interpreter says it all.
+    def compiled(code, name):
+        said, old = [], sys.stderr
+
+        class Said:
+            write = said.append
+            flush = staticmethod(lambda: None)
+
+        if b"\0" in code:
+            return None
+        sys.stderr = Said
+        try:
+            program = compile(code, name, "exec", 0, True)
+        except BaseException:
+            return None
+        finally:
+            sys.stderr = old
+        if said and old is not None:
+            old.write("".join(said))
+        return program
+
+    def give_back(code):
+        """The code as standard input, again: from a pipe, if it fits into one."""
+        if len(code) <= 1 << 16:
+            fd, into = posix.pipe()
+            posix.write(into, code)
+            posix.close(into)
+        else:
+            fd, done = posix.memfd_create("stdin"), 0
+            while done < len(code):
+                done += posix.write(fd, code[done:])
+            posix.lseek(fd, 0, 0)
+        posix.dup2(fd, 0)
+        posix.close(fd)
+
+    def take_command(words, main):
+        """The code, and the name of its file; no code: a fresh interpreter has to run it."""
+        word = words[0] if words else b"-"
+        if word == b"-c":
+            try:
+                return words[1].decode() if len(words) > 1 else None
+            except UnicodeDecodeError:
+                return None
+        if word == b"-":
+            code = read_all(0)
+            first = b"".join(code.split(b"\n", 2)[:2]).lower()
+            # Some encodings can be read from files only.
+            program = None if b"coding" in first and b"utf" not in first else compiled(code, "<stdin>")
+            main["__file__"], main["__cached__"] = "<stdin>", None
+            if program is None:
+                give_back(code)
+            return program
+        if word.startswith(b"-") or not word or word.endswith(b".pyc"):
+            return None
+        try:
+            fd = posix.open(word, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK)
+            try:
+                code = read_all(fd) if posix.fstat(fd).st_mode >> 12 == 8 else None
+            finally:
+                posix.close(fd)
+        except OSError:
+            return None
+        if code is None or b"PK\5\6" in code[-65557:]:
+            return None
+        name = os.fsdecode(word)
+        path = name if name.startswith("/") else posix.getcwd() + "/" + name
+        sys.path[0] = os.path.dirname(os.path.realpath(name))
+        main["__file__"], main["__cached__"] = path, None
+        main["__loader__"] = modules["_frozen_importlib_external"].SourceFileLoader("__main__", path)
+        return compiled(code, path)
+
+    def set_environment(env):
+        for name in list(posix.environ):
+            posix.unsetenv(name)
+        data = os.environ._data
+        posix.environ.clear()
+        data.clear()
+        for name, value in env.items():
+            posix.putenv(name, value)
+            posix.environ[name] = data[name] = value
+
+    def wait(first):
+        posix.write(ask, b"R")
+        message = posix.read(ask, 1 << 18)
+        if not message:
+            posix._exit(0)
+        has_input, folder, count, *words = message[:-1].split(b"\0")
+        argv, env = words[:int(count)], {}
+        for variable in words[int(count):]:
+            name, _, value = variable.partition(b"=")
+            env.setdefault(name, value)
+        if folder:
+            try:
+                posix.chdir(folder)
+            except OSError as e:
+                posix.write(ask, e.errno.to_bytes(4, sys.byteorder))
+                posix._exit(127)
+        posix.close(ask)
+        if has_input == b"0":
+            have_no_input()
+        if differs(env) or any(sign(path) != was for path, was in first.items()):
+            run_cold(argv, env)
+        main = modules["__main__"].__dict__
+        sys.path[0] = ""
+        code = take_command(argv[1:], main)
+        if code is None:
+            run_cold(argv, env)
+        set_environment(env)
+        sys.orig_argv[:] = [os.fsdecode(word) for word in argv]
+        sys.argv[:] = sys.orig_argv[1:] or [""]
+        if sys.argv[0] == "-c":
+            del sys.argv[1]
+        for finder in list(sys.path_importer_cache.values()):
+            if hasattr(finder, "invalidate_caches"):
+                finder.invalidate_caches()
+        return code, main
+
+    class Runpy:
+        __slots__ = ()
+
+        @property
+        def _run_module_as_main(self):
+            if not is_plain():
+                posix._exit(0)
+            first = read_first()
+            had = "_functools" in modules
+            import _functools
+            if not had:
+                del modules["_functools"]
+            del modules["runpy"]
+            code, main = wait(first)
+            # print() calls flush() of its file, without arguments, and lets every exception pass.
+            sink = type(sys.implementation)(write=len, flush=_functools.partial(exec, code, main))
+            return _functools.partial(print, file=sink, flush=True)
+
+    modules["runpy"] = Runpy()
+
+
+_cay()
+del _cay
+# The machine's own, if it has one
+try:
+    import sitecustomize  # noqa: F401
+except ImportError as e:
+    if e.name != "sitecustomize":
+        raise
+    raise ImportError(name="sitecustomize") from None

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which commands a waiting interpreter takes, what it is told, and what is believed of it. (What becomes of them:
+ * integration/serve/test_warm.py.)
+ */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cay-init/child.h"
+#include "cay-init/warm.h"
+
+static struct cay_init init;
+static uint8_t payload[CAY_FRAME_MAX];
+static struct cay_box_open opened; /* of payload */
+
+static const struct cay_child *child(const char *const *argv, const char *const *env, uint32_t flags)
+{
+        static struct cay_child c;
+        struct cay_box_open open = { .kind = CAY_BOX_EXEC,
+                                     .window = CAY_BOX_WINDOW,
+                                     .exec = { .flags = flags,
+                                               .uid = CAY_BOX_ID_DEFAULT,
+                                               .gid = CAY_BOX_ID_DEFAULT,
+                                               .files_max = 4096,
+                                               .cwd = { "/workspace", 10 } } };
+        int len = cay_box_open_encode(&open, argv, env, payload, sizeof(payload));
+
+        assert_true(len > 0);
+        assert_int_equal(cay_box_open_decode(payload, (size_t)len, &opened), 0);
+        c = (struct cay_child){ .init = &init, .open = &opened, .uid = 1001, .gid = 1001 };
+        return &c;
+}
+
+#define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static void what_it_takes(void **state)
+{
+        static const struct {
+                const char *words[5];
+                bool fits;
+        } rows[] = {
+                { { "python3", "-c", "1" }, true },
+                { { "/usr/bin/python3", "-c", "1", "-B" }, true },
+                { { "python3", "x.py", "-v" }, true },
+                { { "python3", "-", "x" }, true },
+                { { "python3" }, true },
+                { { "python3", "" }, true }, /* the driver leaves it to a fresh one */
+                { { "python3", "-c" }, true },
+                { { "python3", "-B", "-c", "1" }, false },
+                { { "python3", "-cprint()" }, false },
+                { { "python3", "-m", "json" }, false },
+                { { "python3", "--version" }, false },
+                { { "python", "-c", "1" }, false },
+                { { "python3.11", "-c", "1" }, false },
+                { { "/workspace/python3", "-c", "1" }, false },
+                { { "python33" }, false },
+                { { "/bin/sh", "-c", "python3" }, false },
+        };
+        char to[256];
+
+        for (size_t i = 0; i < CAY_COUNT(rows); i++) {
+                size_t len = cay_warm_put(child(rows[i].words, WORDS("A=1"), 0), to, sizeof(to));
+
+                if ((len > 0) != rows[i].fits)
+                        fail_msg("%s %s", rows[i].words[0], rows[i].words[1] ? rows[i].words[1] : "");
+        }
+        (void)state;
+}
+
+static void what_it_is_told(void **state)
+{
+        static const char want[] = "1\0/workspace\0003\0python3\0-c\0x\ny\0A=1\0B=";
+        char to[256];
+        size_t len = cay_warm_put(child(WORDS("python3", "-c", "x\ny"), WORDS("A=1", "B="), CAY_BOX_STDIN),
+                                  to, sizeof(to));
+
+        assert_int_equal(len, sizeof(want));
+        assert_memory_equal(to, want, sizeof(want));
+        /* exactly as much room as it needs, and less */
+        assert_int_equal(cay_warm_put(child(WORDS("python3", "-c", "x\ny"), WORDS("A=1", "B="),
+                                            CAY_BOX_STDIN),
+                                      to, len),
+                         len);
+        for (size_t size = 0; size < len; size++)
+                assert_int_equal(cay_warm_put(child(WORDS("python3", "-c", "x\ny"), WORDS("A=1", "B="),
+                                                    CAY_BOX_STDIN),
+                                              to, size),
+                                 0);
+        (void)state;
+}
+
+/* The driver's side stays open here. Returns that side. */
+static int make_waiting(bool says)
+{
+        int theirs;
+
+        init = (struct cay_init){ .config = { .uid = 1001, .gid = 1001, .flags = CAY_INIT_BRIEF } };
+        init.warm = (struct cay_warm){ .ends = CAY_ENDS_NONE, .is_possible = true, .own_files_max = 4096 };
+        cay_group_init(&init.warm.group);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, init.warm.ends.ask), 0);
+        assert_int_equal(pipe2(init.warm.ends.mine, 0), 0);
+        theirs = init.warm.ends.ask[1];
+        init.warm.ends.ask[1] = -1;
+        init.warm.pid = fork();
+        if (init.warm.pid == 0) {
+                alarm(60);
+                pause();
+                _exit(0);
+        }
+        assert_true(init.warm.pid > 0);
+        if (says)
+                assert_int_equal(send(theirs, "R", 1, 0), 1);
+        return theirs;
+}
+
+static pid_t take(const struct cay_child *c)
+{
+        struct cay_ends ends = CAY_ENDS_NONE;
+        struct cay_group group;
+        pid_t pid = cay_warm_take(&init, c, &ends, &group);
+
+        if (pid > 0) /* no input was asked for */
+                assert_int_equal(ends.mine[0], -1);
+        cay_ends_close(&ends);
+        return pid;
+}
+
+static void end(pid_t pid, int theirs)
+{
+        kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        cay_ends_close(&init.warm.ends);
+        close(theirs);
+}
+
+static void taken_once(void **state)
+{
+        const struct cay_child *c = child(WORDS("python3", "-c", "1"), WORDS("A=1"), 0);
+        int theirs = make_waiting(true);
+        pid_t pid = init.warm.pid;
+        char got[256];
+
+        kill(pid, SIGSTOP); /* by code of the box: it is continued */
+        assert_int_equal(take(c), pid);
+        assert_true(recv(theirs, got, sizeof(got), MSG_DONTWAIT) > 0);
+        assert_int_equal(init.warm.pid, 0);
+        assert_int_equal(take(c), 0);
+        end(pid, theirs);
+        (void)state;
+}
+
+static void not_taken(void **state)
+{
+        struct cay_child c = *child(WORDS("python3", "-c", "1"), WORDS("A=1"), 0);
+        int theirs = make_waiting(false);
+        pid_t pid = init.warm.pid;
+
+        assert_int_equal(take(&c), 0); /* it has not said that it waits */
+        assert_int_equal(send(theirs, "R", 1, 0), 1);
+        c.uid = 0;
+        assert_int_equal(take(&c), 0);
+        c.uid = 1001;
+        c.tty = true;
+        assert_int_equal(take(&c), 0);
+        c.tty = false;
+        opened.exec.flags = CAY_BOX_ONE_SHOT;
+        assert_int_equal(take(&c), 0);
+        opened.exec.flags = 0;
+        assert_int_equal(init.warm.pid, pid);
+        /* other limits than its own: it is ended, and the next one has them */
+        opened.exec.files_max = 100;
+        assert_int_equal(take(&c), 0);
+        assert_int_equal(init.warm.ends.ask[0], -1);
+        assert_int_equal(init.warm.files_max, 100);
+        end(pid, theirs);
+        (void)state;
+}
+
+static void what_is_believed(void **state)
+{
+        static const struct {
+                int32_t says[2];
+                size_t len;
+                int heard;
+        } rows[] = { { { ENOENT }, 4, ENOENT }, { { 0 }, 4, -1 },         { { -1 }, 4, -1 },
+                     { { 5000 }, 4, -1 },       { { ENOENT, 1 }, 8, -1 }, { { ENOENT }, 3, -1 } };
+        int pair[2];
+
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+        assert_int_equal(cay_warm_hear(pair[0]), 0);
+        for (size_t i = 0; i < CAY_COUNT(rows); i++) {
+                assert_int_equal(send(pair[1], rows[i].says, rows[i].len, 0), rows[i].len);
+                assert_int_equal(cay_warm_hear(pair[0]), rows[i].heard);
+        }
+        close(pair[1]);
+        assert_int_equal(cay_warm_hear(pair[0]), -1);
+        close(pair[0]);
+        (void)state;
+}
+
+/* Three that never waited: no more are made. One that did and was then ended by somebody does not count. */
+static void failures_are_counted(void **state)
+{
+        for (int says = 0; says < 2; says++) {
+                int theirs = make_waiting(says);
+                pid_t pid = init.warm.pid;
+
+                init.warm.failures = 2;
+                kill(pid, SIGKILL);
+                assert_int_equal(waitpid(pid, NULL, 0), pid);
+                assert_false(cay_warm_reaped(&init, pid + 1));
+                assert_true(cay_warm_reaped(&init, pid));
+                assert_int_equal(init.warm.failures, says ? 0 : 3);
+                assert_int_equal(init.warm.pid, 0);
+                close(theirs);
+        }
+        (void)state;
+}
+
+int main(void)
+{
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(what_it_takes),    cmocka_unit_test(what_it_is_told),
+                cmocka_unit_test(taken_once),       cmocka_unit_test(not_taken),
+                cmocka_unit_test(what_is_believed), cmocka_unit_test(failures_are_counted),
+        };
+
+        return cmocka_run_group_tests_name("interpreters that wait", tests, NULL, NULL);
+}
