@@ -152,7 +152,7 @@ static int measure_crowd(struct bench *b)
 
 int row_pool(struct bench *b)
 {
-        char *more[] = { "--pool", "100", "--pool-memory", "256m", NULL };
+        char *more[] = { "--pool", "100", "--pool-memory", "1g", NULL };
         struct bench own = *b;
         char id[64];
         int r;

@@ -125,3 +125,19 @@ int cay_template_check(const struct cay_template *t, struct cay_error *err)
                 return 0;
         return cay_fail(err, CAY_CONFLICT, "template '%s' is not available here: %s", t->name, t->why);
 }
+
+bool cay_template_is_warm(const struct cay_template *t, bool has_pool)
+{
+        const char *program, *slash;
+
+        if (t && t->has_warm)
+                return t->warm.count > 0;
+        if (!t || strcmp(t->name, CAY_TEMPLATE_DEFAULT) ==
+                          0) /* for code of every kind, whatever takes what has none */
+                return has_pool;
+        if (t->interpret.count == 0)
+                return false;
+        program = t->interpret.items[0];
+        slash = strrchr(program, '/');
+        return has_pool && strcmp(slash ? slash + 1 : program, "python3") == 0;
+}

@@ -49,6 +49,9 @@ struct cay_template {
         struct cay_field_texts requires;  /* programs of the host, by path below /usr */
         const char *system_path;          /* of SYSTEM.md, below the registry's folder; "" when nobody said */
         uint64_t pool;                    /* boxes kept ready */
+        bool pool_learned;                /* as many as were lately asked for at once */
+        bool has_warm;                    /* the file says which interpreters wait, or that none does */
+        struct cay_field_texts warm;      /* languages */
         /* maximum alive at once; 0: only the set's and the daemon's limits apply */
         uint64_t max_concurrent;
         const char *build_network;       /* of what a Dockerfile runs: "none", "bridge" */
@@ -74,6 +77,12 @@ struct cay_template_set {
         struct cay_field_map aliases; /* other names of templates, for clients that have names of their own */
 };
 
+/*
+ * Whether an interpreter is kept ready in its sandboxes. What nobody said: in those of a pool, if Python takes its code, or it is
+ * the default one.
+ * NULL: a sandbox without a template of the registry.
+ */
+bool cay_template_is_warm(const struct cay_template *t, bool has_pool);
 const struct cay_template *cay_template_find(const struct cay_template_set *set, const char *name); /* NULL */
 /*
  * Whether a trigger's words occur in a text, as whole words, ignoring case and the amount of white space.

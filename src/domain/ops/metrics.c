@@ -119,8 +119,10 @@ SHARED_RESULT(cay_result_metric_used, NULL, MEMBER(NUMBER, USED, sandboxes),
               MEMBER(NUMBER, USED, memory_bytes), MEMBER(NUMBER, USED, memory_limit_bytes),
               MEMBER(NUMBER, USED, cpu_us), MEMBER(NUMBER, USED, pids));
 RESULT(result_pool, NULL, MEMBER(NUMBER, POOL, ready), MEMBER(NUMBER, POOL, making),
-       MEMBER(NUMBER, POOL, wanted), MEMBER(NUMBER, POOL, most), MEMBER(NUMBER, POOL, claimed),
-       MEMBER(NUMBER, POOL, missed), MEMBER(NUMBER, POOL, failed), MEMBER(NUMBER, POOL, dropped));
+       MEMBER(NUMBER, POOL, wanted), MEMBER(NUMBER, POOL, most), MEMBER(NUMBER, POOL, warm),
+       AS("memory_bytes", NUMBER, POOL, bytes), AS("memory_limit_bytes", NUMBER, POOL, bytes_most),
+       MEMBER(NUMBER, POOL, claimed), MEMBER(NUMBER, POOL, missed), MEMBER(NUMBER, POOL, failed),
+       MEMBER(NUMBER, POOL, dropped));
 
 /* Commands */
 
@@ -328,7 +330,14 @@ int cay_metrics_put_text(const struct cay_metrics *m, struct cay_buf *out)
         say_sandboxes(&t, m);
         say_execs(&t, m);
         say_used(&t, &m->used);
-        say_one(&t, "cay_pool_ready", "gauge", "Boxes kept ready.", 0);
+        say_one(&t, "cay_pool_ready", "gauge", "Boxes kept ready.", m->health.pool.ready);
+        say_one(&t, "cay_pool_wanted", "gauge", "Boxes that are to be kept ready.", m->health.pool.wanted);
+        say_one(&t, "cay_pool_memory_bytes", "gauge", "What boxes kept ready are counted as.",
+                m->health.pool.bytes);
+        say_one(&t, "cay_pool_claimed_total", "counter", "Creates that found a box made ahead.",
+                m->health.pool.claimed);
+        say_one(&t, "cay_pool_missed_total", "counter", "Creates that could have, and found none.",
+                m->health.pool.missed);
         say_one(&t, "cay_engine_up", "gauge", "Whether the default engine answers.", m->health.engine_up);
         say_engines(&t, &m->health);
         if (m->is_whole)

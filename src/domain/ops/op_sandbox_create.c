@@ -440,6 +440,13 @@ static int check_on_timeout(const char *word, struct cay_error *err)
         return cay_fail(err, CAY_INVALID, "on_timeout: must be destroy, pause or stop");
 }
 
+static unsigned pool_of(const struct cay_template *t, const struct cay_config *config)
+{
+        if (t && (t->pool || t->pool_learned))
+                return t->pool ? (unsigned)t->pool : CAY_POOL_LEARNED;
+        return config->pool ? (unsigned)config->pool : config->pool_learned ? CAY_POOL_LEARNED : 0;
+}
+
 /* It was admitted: reads everything from the arguments now; the service copies it. */
 static void make(struct create *s, const struct cay_template *t)
 {
@@ -465,7 +472,7 @@ static void make(struct create *s, const struct cay_template *t)
                 .options = a->options,
                 .brief = a->brief,
                 .compare = { a->compare[0], a->compare[1] },
-                .pool = (unsigned)(t && t->pool ? t->pool : config->pool),
+                .pool = pool_of(t, config),
                 .timeout_ms = a->has_timeout    ? a->timeout_ms
                               : t && t->life_ms ? t->life_ms
                                                 : config->default_timeout,
@@ -491,6 +498,7 @@ static void make(struct create *s, const struct cay_template *t)
         }
         if (t)
                 cay_sandbox_options_fill(&what.options, &t->options);
+        what.options.warm = cay_template_is_warm(t, what.pool > 0);
         if (fill_machine(c, &engine, &what.options.machine, &err) < 0) {
                 fail(s, &err, "machine");
                 return;

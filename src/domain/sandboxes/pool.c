@@ -11,7 +11,8 @@ int cay_pool_init(struct cay_pool *p, uint64_t bytes)
 {
         uint64_t most = bytes / CAY_POOL_BOX_BYTES;
 
-        *p = (struct cay_pool){ .most = most < CAY_POOL_BOXES_MAX ? (unsigned)most : CAY_POOL_BOXES_MAX };
+        *p = (struct cay_pool){ .most = most < CAY_POOL_BOXES_MAX ? (unsigned)most : CAY_POOL_BOXES_MAX,
+                                .bytes_most = bytes };
         if (p->most == 0)
                 return 0;
         p->boxes = calloc(p->most, sizeof(*p->boxes));
@@ -31,7 +32,7 @@ bool cay_pool_shape_equals(const struct cay_pool_shape *a, const struct cay_pool
                a->memory_bytes == b->memory_bytes && a->swap_bytes == b->swap_bytes &&
                a->cpu_milli == b->cpu_milli && a->pids == b->pids && a->disk_bytes == b->disk_bytes &&
                a->inodes == b->inodes && a->may_skip == b->may_skip && a->read_only == b->read_only &&
-               a->own_user_only == b->own_user_only && a->brief == b->brief;
+               a->own_user_only == b->own_user_only && a->brief == b->brief && a->warm == b->warm;
 }
 
 static struct cay_pool_row *find_row(struct cay_pool *p, const struct cay_pool_shape *shape)
@@ -58,6 +59,49 @@ static struct cay_pool_row *new_row(struct cay_pool *p)
                         oldest = r;
         }
         return oldest;
+}
+
+static uint64_t bytes_of(const struct cay_pool_shape *s)
+{
+        return CAY_POOL_BOX_BYTES + (s->warm ? CAY_POOL_WARM_BYTES : 0);
+}
+
+static uint64_t count_bytes(const struct cay_pool *p)
+{
+        uint64_t bytes = 0;
+
+        for (unsigned i = 0; i < CAY_POOL_SHAPES_MAX; i++)
+                bytes += (p->rows[i].ready + p->rows[i].making) * bytes_of(&p->rows[i].shape);
+        return bytes;
+}
+
+/* It was asked for in this second: how often, and in the busiest second of this slot. */
+static void note_rate(struct cay_pool_row *r, uint64_t now_ms)
+{
+        uint64_t slot = now_ms / CAY_POOL_SLOT_MS, second = now_ms / 1000;
+        unsigned *busiest = &r->busiest[slot % CAY_POOL_SLOTS];
+
+        for (uint64_t i = slot - r->slot < CAY_POOL_SLOTS ? r->slot + 1 : slot - CAY_POOL_SLOTS + 1;
+             i <= slot; i++)
+                r->busiest[i % CAY_POOL_SLOTS] = 0;
+        r->in_second = second == r->second ? r->in_second + 1 : 1;
+        r->second = second;
+        r->slot = slot;
+        if (r->in_second > *busiest)
+                *busiest = r->in_second;
+}
+
+/* 0 when nobody asked for it in all of the slots. */
+static unsigned learned(const struct cay_pool_row *r, uint64_t now_ms)
+{
+        uint64_t slot = now_ms / CAY_POOL_SLOT_MS;
+        unsigned most = 0;
+
+        for (unsigned age = 0; age < CAY_POOL_SLOTS && age <= r->slot; age++)
+                if (slot - (r->slot - age) < CAY_POOL_SLOTS &&
+                    r->busiest[(r->slot - age) % CAY_POOL_SLOTS] > most)
+                        most = r->busiest[(r->slot - age) % CAY_POOL_SLOTS];
+        return most < CAY_POOL_BOXES_MAX ? most : CAY_POOL_BOXES_MAX;
 }
 
 static unsigned count_boxes(const struct cay_pool *p)
@@ -104,7 +148,9 @@ bool cay_pool_claim(struct cay_pool *p, const struct cay_pool_shape *shape, unsi
                 *row = (struct cay_pool_row){ .shape = *shape };
         }
         row->used_ms = now_ms;
-        row->want = want;
+        row->is_learned = want == CAY_POOL_LEARNED;
+        note_rate(row, now_ms);
+        row->want = row->is_learned ? learned(row, now_ms) : want;
         for (unsigned i = 0; i < p->most; i++) {
                 struct cay_pool_box *b = &p->boxes[i];
 
@@ -129,13 +175,15 @@ static bool is_unused(const struct cay_pool_row *r, uint64_t now_ms)
 const struct cay_pool_shape *cay_pool_next(const struct cay_pool *p, uint64_t now_ms)
 {
         const struct cay_pool_row *next = NULL;
+        uint64_t bytes = count_bytes(p);
 
         if (count_boxes(p) >= p->most)
                 return NULL;
         for (unsigned i = 0; i < CAY_POOL_SHAPES_MAX; i++) {
                 const struct cay_pool_row *r = &p->rows[i];
 
-                if (is_unused(r, now_ms) || r->ready + r->making >= r->want || now_ms < r->retry_ms)
+                if (is_unused(r, now_ms) || r->ready + r->making >= r->want || now_ms < r->retry_ms ||
+                    bytes + bytes_of(&r->shape) > p->bytes_most)
                         continue;
                 if (next == NULL || r->ready + r->making < next->ready + next->making)
                         next = r;
@@ -192,6 +240,9 @@ bool cay_pool_drop(struct cay_pool *p, const char *id, struct cay_pool_box *ret)
 
 const char *cay_pool_spare(struct cay_pool *p, const void *of_engine, uint64_t now_ms)
 {
+        for (unsigned i = 0; of_engine == NULL && i < CAY_POOL_SHAPES_MAX; i++)
+                if (p->rows[i].is_learned) /* 0 would free a row that has boxes */
+                        p->rows[i].want = learned(&p->rows[i], now_ms) > 0 ? learned(&p->rows[i], now_ms) : 1;
         for (unsigned i = 0; i < p->most; i++) {
                 const struct cay_pool_box *b = &p->boxes[i];
                 const struct cay_pool_row *r = &p->rows[b->shape];
@@ -210,6 +261,8 @@ const char *cay_pool_spare(struct cay_pool *p, const void *of_engine, uint64_t n
 void cay_pool_figures(const struct cay_pool *p, struct cay_pool_figures *ret)
 {
         *ret = (struct cay_pool_figures){ .most = p->most,
+                                          .bytes = count_bytes(p),
+                                          .bytes_most = p->bytes_most,
                                           .claimed = p->claimed,
                                           .missed = p->missed,
                                           .failed = p->failed,
@@ -218,5 +271,6 @@ void cay_pool_figures(const struct cay_pool *p, struct cay_pool_figures *ret)
                 ret->ready += p->rows[i].ready;
                 ret->making += p->rows[i].making;
                 ret->wanted += p->rows[i].want;
+                ret->warm += p->rows[i].shape.warm ? p->rows[i].ready : 0;
         }
 }

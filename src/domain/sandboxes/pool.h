@@ -16,7 +16,11 @@
 
 #define CAY_POOL_SHAPES_MAX 16u
 #define CAY_POOL_BOXES_MAX 1024u
-#define CAY_POOL_BOX_BYTES (512u * 1024)   /* what a waiting box takes of memory, generously */
+#define CAY_POOL_BOX_BYTES (512u * 1024) /* what a waiting box takes of memory, generously */
+#define CAY_POOL_WARM_BYTES (5u << 20)   /* what its interpreter takes, generously */
+#define CAY_POOL_LEARNED (~0u)           /* as a wanted number: as many as were lately asked for at once */
+#define CAY_POOL_SLOTS 10u               /* what is remembered of the rate: the busiest second of each slot */
+#define CAY_POOL_SLOT_MS (30 * 1000)
 #define CAY_POOL_UNUSED_MS (5 * 60 * 1000) /* a shape that nobody asked for this long has no pool */
 #define CAY_POOL_AGE_MS (30 * 60 * 1000)   /* a box that waited this long is replaced */
 #define CAY_POOL_RETRY_MS 5000             /* after a failure */
@@ -29,7 +33,7 @@ struct cay_pool_shape { /* all that a box is made from; compared whole */
         enum cay_template_kind kind;
         uint64_t memory_bytes, swap_bytes, cpu_milli, pids, disk_bytes, inodes;
         unsigned may_skip;
-        bool read_only, own_user_only, brief;
+        bool read_only, own_user_only, brief, warm;
 };
 
 enum cay_pool_state { CAY_POOL_FREE, CAY_POOL_MAKING, CAY_POOL_READY, CAY_POOL_STATE_COUNT };
@@ -45,20 +49,27 @@ struct cay_pool_box {
 struct cay_pool_row {
         struct cay_pool_shape shape;
         unsigned want; /* 0: this row is free */
+        bool is_learned;
+        uint64_t second, slot; /* the last ones in which it was asked for */
+        unsigned in_second;    /* how often, in that second */
+        unsigned busiest[CAY_POOL_SLOTS];
         unsigned ready, making;
         uint64_t used_ms, retry_ms; /* last asked for; not tried again before */
 };
 
 struct cay_pool_figures {
-        unsigned ready, making, wanted, most;
-        uint64_t claimed, missed; /* creates that found a box; that could have, and found none */
-        uint64_t failed, dropped; /* boxes that could not be made; that left unused */
+        unsigned ready, making, wanted, most; /* most: of those without an interpreter */
+        unsigned warm;                        /* of the ready ones: with an interpreter */
+        uint64_t bytes, bytes_most;           /* counted as above */
+        uint64_t claimed, missed;             /* creates that found a box; that could have, and found none */
+        uint64_t failed, dropped;             /* boxes that could not be made; that left unused */
 };
 
 struct cay_pool {
         struct cay_pool_row rows[CAY_POOL_SHAPES_MAX];
         struct cay_pool_box *boxes; /* owned: `most` of them; NULL: off */
         unsigned most;
+        uint64_t bytes_most;
         uint64_t claimed, missed, failed, dropped;
 };
 
@@ -68,7 +79,7 @@ void cay_pool_done(struct cay_pool *p); /* made boxes were taken out before */
 
 bool cay_pool_shape_equals(const struct cay_pool_shape *a, const struct cay_pool_shape *b);
 /*
- * A sandbox of this shape is asked for, and so many are to be kept ready (0: none). A ready box, the oldest one,
+ * A sandbox of this shape is asked for, and so many are to be kept ready (0: none; or CAY_POOL_LEARNED). A ready box, the oldest one,
  * which has left the pool with `ret`; false: there is none.
  */
 bool cay_pool_claim(struct cay_pool *p, const struct cay_pool_shape *shape, unsigned want, uint64_t now_ms,

@@ -158,6 +158,8 @@ static int make_spec(struct cay_sandbox *sb, struct cay_spec *spec, struct cay_e
         spec->limits = sb->limits;
         spec->may_skip = sb->may_skip;
         spec->brief = sb->brief;
+        if (sb->brief) /* its only command would not wait for it; those of the pool have one */
+                spec->options.warm = false;
         spec->keep = sb->engine->engine->caps & CAY_ENGINE_CAN_KEEP && !sb->options.no_init && !sb->brief;
         spec->go_on = sb->kept;
         if (spec->go_on && !spec->keep)

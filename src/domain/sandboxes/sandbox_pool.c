@@ -70,7 +70,8 @@ static int shape_of(const struct cay_sandbox *sb, struct cay_pool_shape *ret)
                                         .may_skip = sb->may_skip,
                                         .read_only = sb->options.read_only,
                                         .own_user_only = sb->options.own_user_only,
-                                        .brief = sb->brief };
+                                        .brief = sb->brief,
+                                        .warm = sb->options.warm };
         if (!cay_str_copy(ret->template_name, sizeof(ret->template_name), sb->template_name))
                 return -1;
         if (s->env.open_template == NULL)
@@ -112,6 +113,7 @@ static int make_spec(struct cay_service *s, const struct cay_pool_shape *shape, 
         spec->limits.inodes = shape->inodes;
         spec->may_skip = shape->may_skip;
         spec->brief = shape->brief;
+        spec->options.warm = shape->warm;
         spec->keep = row->engine->caps & CAY_ENGINE_CAN_KEEP && !shape->brief;
         return cay_spec_check(spec, err);
 }

@@ -171,6 +171,12 @@ const struct cay_field cay_registry_template_fields[] = {
           PATH },
         { "pool", CAY_FIELD_U64, AT(t.pool), 0,
           "boxes kept ready for each shape of its sandboxes, on engines that can", .max = 1024 },
+        { "pool_learned", CAY_FIELD_BOOL, AT(t.pool_learned), 0,
+          "keep as many boxes ready as were asked for in the busiest second of the last five minutes" },
+        { "warm", CAY_FIELD_TEXTS, AT(t.warm), 0,
+          "languages whose interpreter waits in each sandbox, so that running code need not start it: "
+          "python (default: in sandboxes of a pool, if python3 is the interpreter, and of host)",
+          .max = 4, .item_max = 16 },
         { "max_concurrent", CAY_FIELD_U64, AT(t.max_concurrent), 0, "alive at once", .min = 1,
           .max = 100000 },
         { "auto_cleanup", CAY_FIELD_BOOL, AT(t.auto_cleanup), 0,

@@ -151,6 +151,15 @@ static void check_resources(struct loading *l, const struct cay_template *t, con
                                "containers.%s: pool %" PRIu64 " is more than max_concurrent %" PRIu64
                                "; lower the pool",
                                t->name, t->pool, t->max_concurrent);
+        if (t->pool > 0 && t->pool_learned)
+                cay_note_error(l->reader.notes, node->key->line, node->key->column,
+                               "containers.%s: pool and pool_learned exclude each other; keep one", t->name);
+        for (unsigned i = 0; i < t->warm.count; i++)
+                if (strcmp(t->warm.items[i], "python") != 0)
+                        cay_note_error(
+                                l->reader.notes, node->key->line, node->key->column,
+                                "containers.%s.warm: '%.16s' is not a language that can wait; only python is",
+                                t->name, t->warm.items[i]);
         if (t->interpret.count == 0 && cay_registry_entry(node, "interpreter"))
                 cay_note_error(l->reader.notes, node->key->line, node->key->column,
                                "containers.%s.interpreter: names no program; write one, or leave the key out",
@@ -274,6 +283,7 @@ static void read_template(struct loading *l, const struct cay_yaml_node *node, u
                 choose_root(l, &row, node);
                 check_network(l, &row, node);
                 check_programs(l, &row.t, node);
+                row.t.has_warm = cay_registry_entry(node, "warm") != NULL;
                 check_resources(l, &row.t, node);
                 choose_system(l, &row.t);
         }

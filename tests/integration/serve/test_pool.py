@@ -16,6 +16,10 @@ REGISTRY = """containers:
     env: {WHO: template}
   plain:
     host: true
+  learns:
+    host: true
+    pool_learned: true
+    warm: []
 """
 
 
@@ -103,6 +107,24 @@ def test_other_shapes(d):
     before = pool(d)
     got = d.must(200, "POST", "/api/run", {"template": "warm", "command": "echo $WHO"})
     assert got["stdout"] == "template\n" and pool(d)["claimed"] == before["claimed"] + 1, got
+
+
+def test_learned(d):
+    """One create: one box is kept ready. Several in a second: as many."""
+    before = pool(d)["wanted"]
+    first = d.make(template="learns")
+    ready(d, before + 1)
+    assert pool(d)["wanted"] == before + 1, pool(d)
+    others = [d.make(template="learns") for _ in range(4)]
+    wanted = pool(d)["wanted"] - before
+    assert 1 <= wanted <= 5, pool(d)  # 4 in one second, unless the machine is slow
+    ready(d, before + wanted)
+    now = pool(d)
+    assert 0 < now["memory_bytes"] <= now["memory_limit_bytes"], now
+    text = d.ask("GET", "/metrics").body.decode()
+    assert f"cay_pool_wanted {now['wanted']}\n" in text, text
+    for box in [first, *others]:
+        d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
 def test_two_owners(d):

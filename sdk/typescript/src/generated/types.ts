@@ -268,6 +268,8 @@ export interface Template {
   idle_time_ms: number;
   max_concurrent: number;
   pool: number;
+  pool_learned: boolean;
+  warm: string[];
   env: string[];
   command: string | string[];
   interpreter: string | string[];
@@ -609,6 +611,9 @@ export interface Metrics {
     making: number;
     wanted: number;
     most: number;
+    warm: number;
+    memory_bytes: number;
+    memory_limit_bytes: number;
     claimed: number;
     missed: number;
     failed: number;
@@ -1606,6 +1611,8 @@ export interface TemplateGetResult {
   idle_time_ms: number;
   max_concurrent: number;
   pool: number;
+  pool_learned: boolean;
+  warm: string[];
   env: string[];
   command: string | string[];
   interpreter: string | string[];

@@ -193,11 +193,82 @@ static void what_is_old_or_unused_goes(void **state)
         cay_pool_done(&p);
 }
 
+/* As many as in the busiest second of the last slots; later fewer, but one while it is asked for. */
+static void learned(void **state)
+{
+        const struct cay_pool_shape s = shape();
+        uint64_t now = 1000 * 1000;
+        struct cay_pool_figures f;
+        struct cay_pool_box b;
+        struct cay_pool p;
+
+        assert_int_equal(cay_pool_init(&p, 64 * CAY_POOL_BOX_BYTES), 0);
+        for (unsigned i = 0; i < 5; i++)
+                assert_false(cay_pool_claim(&p, &s, CAY_POOL_LEARNED, now + i, &b));
+        cay_pool_figures(&p, &f);
+        assert_int_equal(f.wanted, 5);
+        for (unsigned i = 1; i < 8; i++) /* one in a second is no burst, and the burst is remembered */
+                cay_pool_claim(&p, &s, CAY_POOL_LEARNED, now + i * CAY_POOL_SLOT_MS, &b);
+        cay_pool_figures(&p, &f);
+        assert_int_equal(f.wanted, 5);
+        assert_non_null(cay_pool_next(&p, now + 8 * CAY_POOL_SLOT_MS));
+        /* until its slot has passed */
+        assert_null(cay_pool_spare(&p, NULL, now + CAY_POOL_SLOTS * CAY_POOL_SLOT_MS));
+        cay_pool_figures(&p, &f);
+        assert_int_equal(f.wanted, 1);
+        /* long after: nothing is left of it, and a row that has boxes stays a row */
+        cay_pool_spare(&p, NULL, now + 100 * CAY_POOL_SLOT_MS);
+        cay_pool_figures(&p, &f);
+        assert_int_equal(f.wanted, 1);
+        assert_null(cay_pool_next(&p, now + 100 * CAY_POOL_SLOT_MS));
+        cay_pool_claim(&p, &s, CAY_POOL_LEARNED, now + 200 * CAY_POOL_SLOT_MS, &b);
+        cay_pool_figures(&p, &f);
+        assert_int_equal(f.wanted, 1);
+        /* a fixed number from now on */
+        cay_pool_claim(&p, &s, 7, now + 201 * CAY_POOL_SLOT_MS, &b);
+        cay_pool_spare(&p, NULL, now + 201 * CAY_POOL_SLOT_MS);
+        cay_pool_figures(&p, &f);
+        assert_int_equal(f.wanted, 7);
+        cay_pool_done(&p);
+        (void)state;
+}
+
+/* Interpreters take memory of the pool, so that fewer boxes fit; other shapes still do. */
+static void warm_ones_take_more(void **state)
+{
+        const uint64_t each = CAY_POOL_BOX_BYTES + CAY_POOL_WARM_BYTES;
+        struct cay_pool_shape s = shape(), plain = shape();
+        struct cay_pool_figures f;
+        struct cay_pool_box b;
+        struct cay_pool p;
+
+        s.warm = true;
+        assert_false(cay_pool_shape_equals(&s, &plain));
+        assert_int_equal(cay_pool_init(&p, 2 * each + CAY_POOL_BOX_BYTES), 0);
+        assert_false(cay_pool_claim(&p, &s, 9, 1, &b));
+        make(&p, &s, "a", 0, 1);
+        make(&p, &s, "b", 1, 1);
+        assert_null(cay_pool_next(&p, 1));
+        assert_false(cay_pool_claim(&p, &plain, 9, 1, &b));
+        assert_true(cay_pool_shape_equals(cay_pool_next(&p, 1), &plain));
+        make(&p, &plain, "c", 2, 1);
+        assert_null(cay_pool_next(&p, 1));
+        cay_pool_figures(&p, &f);
+        assert_int_equal(f.ready, 3);
+        assert_int_equal(f.warm, 2);
+        assert_int_equal(f.bytes, f.bytes_most);
+        assert_true(cay_pool_claim(&p, &s, 9, 2, &b));
+        assert_true(cay_pool_shape_equals(cay_pool_next(&p, 2), &s));
+        cay_pool_done(&p);
+        (void)state;
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(off_means_off), cmocka_unit_test(claimed_once),
                 cmocka_unit_test(another_shape), cmocka_unit_test(bounded),
+                cmocka_unit_test(learned),       cmocka_unit_test(warm_ones_take_more),
                 cmocka_unit_test(failures_wait), cmocka_unit_test(what_is_old_or_unused_goes),
         };
 

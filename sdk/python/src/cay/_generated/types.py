@@ -289,6 +289,8 @@ class _TemplateAlways(TypedDict):
     idle_time_ms: int
     max_concurrent: int
     pool: int
+    pool_learned: bool
+    warm: List[str]
     env: List[str]
     command: Union[str, List[str]]
     interpreter: Union[str, List[str]]
@@ -658,6 +660,9 @@ class MetricsPool(TypedDict):
     making: int
     wanted: int
     most: int
+    warm: int
+    memory_bytes: int
+    memory_limit_bytes: int
     claimed: int
     missed: int
     failed: int
@@ -1317,6 +1322,8 @@ class _TemplateGetResultAlways(TypedDict):
     idle_time_ms: int
     max_concurrent: int
     pool: int
+    pool_learned: bool
+    warm: List[str]
     env: List[str]
     command: Union[str, List[str]]
     interpreter: Union[str, List[str]]

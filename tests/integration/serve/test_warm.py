@@ -1,0 +1,399 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Interpreters that wait for their command: every program of a table ends, says and sees the same as under a fresh python3; what
+other code of the box can do to a waiting one, and what it cannot; limits and causes; pools.
+"""
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from daemon import Daemon, wait_for  # noqa: E402
+from registry_file import Registry  # noqa: E402
+
+REGISTRY = """containers:
+  host:
+    host: true
+  warm:
+    host: true
+    warm: [python]
+    resources: {memory: "256m", pids: 40, cpus: "2"}
+  cold:
+    host: true
+    warm: []
+    resources: {memory: "256m", pids: 40, cpus: "2"}
+  pooled:
+    host: true
+    pool: 2
+    resources: {memory: "256m"}
+  shells:
+    host: true
+    pool: 1
+    interpreter: [bash]
+"""
+IS_WARM = "print(open('/proc/self/cmdline').read().split(chr(0))[1] == '-m')"
+
+# What is run with -c, in both ways. No pids, times or addresses in what they print.
+CODE = [
+    "print(1)",
+    "",
+    "import sys; print(sys.argv, sys.orig_argv, sys.path, sys.executable, sys.flags, sys.warnoptions, sys._xoptions)",
+    "import sys; print(sorted(sys.modules)); print(sorted(sys.path_importer_cache)); print(sys.meta_path)",
+    "print(list(globals()), __name__, __doc__, __package__, __spec__, __loader__, __builtins__)",
+    "import os; print(dict(os.environ) == {k.decode(): v.decode() for k, v in os.environb.items()}, list(os.environ.items()))",
+    "import os; print(os.getcwd(), os.getppid(), os.getpgid(0) == os.getpid(), os.getsid(0), os.getuid(), os.getgroups(), os.umask(0))",
+    "import os; print({n: os.readlink(f'/proc/self/fd/{n}').split(':')[0] for n in os.listdir('/proc/self/fd') if int(n) < 3})",
+    "import os; print(len(os.listdir('/proc/self/fd')))",
+    "import sys; print(sys.stdin, sys.stdin.buffer, sys.stdin.seekable(), sys.stdin.isatty(), repr(sys.stdin.read()), sys.stdin is sys.__stdin__)",
+    "import sys; print(sys.stdout, sys.stdout.line_buffering, sys.stderr, sys.stdout.buffer.raw)",
+    "import signal; print([(s, signal.getsignal(s)) for s in signal.Signals], signal.pthread_sigmask(signal.SIG_BLOCK, []))",
+    "import resource; print([(n, resource.getrlimit(getattr(resource, n))) for n in dir(resource) if n.startswith('RLIMIT')])",
+    "import os; t = open('/proc/self/status').read(); print([l for l in t.splitlines() if l.split(':')[0] in "
+    "('Name', 'Uid', 'Gid', 'CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb', 'NoNewPrivs', 'Seccomp', 'Seccomp_filters', "
+    "'SigBlk', 'SigIgn', 'SigCgt', 'SigPnd', 'ShdPnd', 'Threads', 'Cpus_allowed', 'TracerPid', 'Umask')])",
+    "import os; print(open('/proc/self/oom_score_adj').read(), os.sched_getscheduler(0), os.nice(0), os.sched_getaffinity(0))",
+    "import gc, threading; print(len(threading.enumerate()), threading.current_thread() is threading.main_thread(), gc.isenabled(), gc.get_threshold(), gc.garbage)",
+    "import sys; print(sys.getrecursionlimit(), sys.gettrace(), sys.getprofile(), sys.excepthook is sys.__excepthook__)",
+    "import sys, traceback; traceback.print_stack(); print(sys._getframe().f_back)",
+    "import inspect; print(len(inspect.stack()))",
+    "1/0",
+    "def f(n):\n  return 1/n\ndef g():\n  f(0)\ng()",
+    "try:\n  1/0\nexcept ZeroDivisionError as e:\n  raise ValueError('x') from e",
+    "raise ExceptionGroup('g', [ValueError(1), TypeError(2)])",
+    "x = (",
+    "if 1:\nprint(2)",
+    "x = '\ud800'.encode()",
+    "'a' is 1",
+    "import warnings; warnings.warn('w'); warnings.warn('deep', stacklevel=5)",
+    "next(iter([]))",
+    "raise KeyboardInterrupt",
+    "import sys; sys.exit(3)",
+    "import sys; sys.exit('text')",
+    "raise SystemExit",
+    "raise SystemExit(2, 3)",
+    "exit(4)",
+    "import os; os._exit(5)",
+    "import os, signal; os.kill(os.getpid(), signal.SIGTERM)",
+    "import os, signal; os.kill(os.getpid(), signal.SIGINT); import time; time.sleep(9)",
+    "import os, signal; os.kill(os.getpid(), signal.SIGPIPE); print('ignored')",
+    "import atexit; atexit.register(print, 'at exit'); print('now')",
+    "import atexit; atexit.register(lambda: 1/0); raise ValueError",
+    "import threading, time; threading.Thread(target=lambda: (time.sleep(.05), print('thread'))).start(); print('main')",
+    "import threading; t = threading.Thread(target=lambda: 1/0, name='T'); t.start(); t.join()",
+    "class A:\n  def __del__(self): print('gone')\na = A()",
+    "import sys; sys.excepthook = lambda *a: print('hook', a[0].__name__, a[2].tb_lineno); 1/0",
+    "import sys; sys.excepthook = lambda *a: 1/0; unknown",
+    "import sys\ndef h(*a): sys.exit(9)\nsys.excepthook = h; unknown",
+    "import sys; sys.stdout.write('no newline'); sys.stderr.write('err'); sys.stdout.flush()",
+    "import subprocess, sys; print(subprocess.run([sys.executable, '-c', 'import sys; print(sys.argv)'], capture_output=True).stdout)",
+    "import subprocess; print(subprocess.run('env | sort; cat', shell=True, capture_output=True, text=True))",
+    "import os\nif os.fork() == 0: print('child'); os._exit(0)\nos.wait(); print('parent')",
+    "import multiprocessing as m\nwith m.get_context('fork').Pool(1) as p: print(p.map(abs, [-1]))",
+    "import asyncio\nasync def f(): await asyncio.sleep(0); print('async')\nasyncio.run(f())",
+    "from concurrent.futures import ThreadPoolExecutor as T\nwith T() as t: print(list(t.map(abs, [-2])))",
+    "import site, sysconfig; print(site.getusersitepackages(), site.ENABLE_USER_SITE, site.USER_BASE, sysconfig.get_paths()['stdlib'])",
+    "import locale, sys; print(locale.getpreferredencoding(), sys.getfilesystemencoding(), sys.getfilesystemencodeerrors(), sys.stdout.errors, sys.stdin.errors)",
+    "import pickle\nclass A: x = 1\nprint(pickle.loads(pickle.dumps(A())).x, A.__module__)",
+    "import runpy, sitecustomize_is_not_there",
+    "import functools, zipimport, runpy; print(runpy.__name__, functools.reduce(max, [1, 2]), zipimport._zip_directory_cache)",
+    "import faulthandler; faulthandler.dump_traceback()",
+    "input()",
+    "print('\u00e4\u20ac')",
+    "import dataclasses\n@dataclasses.dataclass\nclass A:\n  x: int = 1\nprint(A())",
+    "from __future__ import annotations\nx: undefined = 1\nprint(__annotations__)",
+    "import __main__; print(__main__.__dict__ is globals(), hasattr(__main__, '__file__'))",
+    "import ctypes; print(ctypes.CDLL(None).getpid() > 0)",
+    "import time; print(time.tzname, time.process_time() < 5)",
+]
+# (words after python3, standard input)
+WORDS = [
+    (["-c", "import sys; print(sys.argv)", "a", "-b", "c d", ""], None),
+    (["-c", "import sys; print(sys.stdin.read())"], "given\n"),
+    (["-c", "import sys; print(list(sys.stdin), sys.stdin)"], ""),
+    (["-c"], None),
+    (["-", "x"], "import sys\nprint(sys.argv, __file__, repr(sys.stdin.read()), list(globals()))\n1/0\n"),
+    ([], "import sys\nprint(sys.argv, sys.orig_argv, sys.path[0] == '')\nraise ValueError(3)"),
+    ([], "x = \n"),
+    ([], "'a' is 1\nx = (\n"),
+    ([], "'a' is 1\nprint(2)\r\nprint(3)\r\n"),
+    ([], ""),
+    ([], "# -*- coding: latin-1 -*-\nprint('\u00e4')\n"),
+    (["prog.py", "x"], None),
+    (["./prog.py"], "input"),
+    (["/workspace/sub/../prog.py"], None),
+    (["link.py"], None),
+    (["bad.py"], None),
+    (["latin.py"], None),
+    (["sub"], None),
+    (["z.zip"], None),
+    (["missing.py"], None),
+    (["boom.py"], None),
+    (["-m", "json.tool"], "[1]"),
+    (["-V"], None),
+    (["-B", "-c", "import sys; print(sys.dont_write_bytecode)"], None),
+    (["-W", "error", "-c", "import warnings; warnings.warn('x')"], None),
+]
+FILES = r"""
+cd /workspace; mkdir -p sub
+cat >prog.py <<'EOF'
+"doc"
+import sys, mod
+print(__file__, __name__, __doc__, __cached__, __loader__.path, sys.argv, sys.path[0], list(globals()), mod.x, sys.stdin.read())
+def f():
+    raise ValueError("from a file")
+f()
+EOF
+echo 'x = 1' >mod.py; echo 'x = 2' >sub/mod.py; cp prog.py sub/real.py; ln -s sub/real.py link.py
+printf 'def f(:\n' >bad.py; printf '# coding: latin-1\nprint("\344")\n' >latin.py
+echo 'print("a folder", __name__)' >sub/__main__.py
+python3 -m zipfile -c z.zip sub/__main__.py
+printf 'import sys\nprint("before")\ndef f(n): return f(n + 1)\ntry:\n  f(0)\nexcept RecursionError as e: print(e)\nprint(sys.getrecursionlimit())\n' >boom.py
+"""
+
+
+def waiting(d):
+    """Host pids of the interpreters that wait: they read from descriptor 4."""
+    found = []
+    warden = d.child("cay-warden")
+
+    def children(pid):
+        try:
+            with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+                return [int(p) for p in f.read().split()]
+        except OSError:
+            return []
+    for init in children(warden):
+        for pid in children(init):
+            try:
+                with open(f"/proc/{pid}/syscall", encoding="ascii") as f, open(f"/proc/{pid}/cmdline", encoding="utf-8") as c:
+                    if f.read().startswith("0 0x4 ") and "cay_command" in c.read():
+                        found.append(pid)
+            except OSError:
+                pass
+    return found
+
+
+def await_waiting(d, count=1):
+    wait_for(f"{count} waiting interpreters", lambda: len(waiting(d)) >= count)
+
+
+def told(got):
+    """What has to be the same; addresses differ."""
+    return {name: re.sub(r"0x[0-9a-f]+", "0x…", text) if isinstance(text := got.get(name), str) else text for name in
+            ("exit_code", "signal", "cause", "stdout", "stderr", "stdout_base64", "stderr_base64", "cause_text", "hints")}
+
+
+class Pair:
+    def __init__(self, d):
+        self.d = d
+        self.warm, self.cold = d.make(template="warm"), d.make(template="cold")
+        for box in (self.warm, self.cold):
+            d.run(box, FILES)
+
+    def compare(self, words, stdin=None, **fields):
+        more = dict(fields) if stdin is None else {**fields, "stdin": stdin}
+        await_waiting(self.d)
+        before = waiting(self.d)
+        warm = told(self.d.run(self.warm, ["python3", *words], **more))
+        assert before != waiting(self.d), ("it was not used", words)
+        cold = told(self.d.run(self.cold, ["python3", *words], **more))
+        assert warm == cold, (words, warm, cold)
+
+    def close(self):
+        for box in (self.warm, self.cold):
+            self.d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def test_same(d):
+    p = Pair(d)
+    for code in CODE:
+        if "\ud800" not in code:
+            p.compare(["-c", code])
+    p.close()
+
+
+def test_words(d):
+    p = Pair(d)
+    for words, stdin in WORDS:
+        more = {"stdin": stdin} if stdin is not None else {}
+        cold = told(d.run(p.cold, ["python3", *words], **more))
+        await_waiting(d)
+        warm = told(d.run(p.warm, ["python3", *words], **more))
+        assert warm == cold, (words, warm, cold)
+    p.close()
+
+
+def test_environment(d):
+    p = Pair(d)
+    show = "import os, sys, time; print(os.environ, sys.flags, hash('a') if sys.flags.hash_randomization == 0 else '', time.tzname)"
+    for env in ({"A": "1", "B": "x=y", "C": ""}, {"PYTHONHASHSEED": "0"}, {"LANG": "C"}, {"LC_ALL": "POSIX"}, {"TZ": "Asia/Tokyo"},
+                {"HOME": "/tmp"}, {"PYTHONPATH": "/workspace/sub"}, {"PYTHONUTF8": "1"}, {"PATH": "/usr/bin"}):
+        cold = told(d.run(p.cold, ["python3", "-c", show + "; import subprocess; subprocess.run('env')"], env=env))
+        await_waiting(d)
+        warm = told(d.run(p.warm, ["python3", "-c", show + "; import subprocess; subprocess.run('env')"], env=env))
+        assert warm == cold, (env, warm, cold)
+    for folder in ("/tmp", "/workspace/sub", "/nowhere", "/root"):
+        cold = told(d.run(p.cold, ["python3", "-c", "import os; print(os.getcwd())"], workdir=folder))
+        await_waiting(d)
+        warm = told(d.run(p.warm, ["python3", "-c", "import os; print(os.getcwd())"], workdir=folder))
+        assert warm == cold, (folder, warm, cold)
+    await_waiting(d)
+    assert d.run(p.warm, ["python3", "-c", IS_WARM], env={"A": "1"})["stdout"] == "True\n"
+    p.close()
+
+
+def test_own(d):
+    """Each run has its own process, hash seed and random state, and is replaced."""
+    box = d.make(template="warm")
+    seen = set()
+    for _ in range(4):
+        await_waiting(d)
+        got = d.run(box, ["python3", "-c", "import os, random; print(os.getpid(), hash('a'), random.random(), os.urandom(4));" + IS_WARM])
+        first, is_warm = got["stdout"].splitlines()
+        assert is_warm == "True", got
+        seen.add(tuple(first.split()))
+    assert all(len({s[i] for s in seen}) == 4 for i in range(4)), seen
+    # Two at once: the other one starts a fresh interpreter.
+    await_waiting(d)
+    d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": ["python3", "-c", "import time; time.sleep(60)"], "background": True})
+    assert d.run(box, ["python3", "-c", "print(7)"])["stdout"] == "7\n"
+    await_waiting(d)  # replaced while the first one runs
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+    assert waiting(d) == []
+
+
+def test_changed(d):
+    """What changes how a Python starts is seen by the next run."""
+    box = d.make(template="warm")
+    site = d.run(box, ["python3", "-c", "import site; print(site.getusersitepackages())"])["stdout"].strip()
+    await_waiting(d)
+    d.run(box, f"mkdir -p {site} /tmp/more; echo /tmp/more >{site}/a.pth; echo 'y = 5' >/tmp/more/ymod.py; echo 'print(\"custom\")' >{site}/usercustomize.py")
+    got = d.run(box, ["python3", "-c", "import ymod; print(ymod.y)"])
+    assert got["stdout"] == "custom\n5\n", got
+    for _ in range(4):  # and none waits that ran such code before its command
+        assert d.run(box, ["python3", "-c", "import ymod; print(ymod.y)"])["stdout"] == "custom\n5\n"
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+INSIDE = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+own = os.getpid()
+for pid in sorted(int(p) for p in os.listdir('/proc') if p.isdigit()):
+    try:
+        if b'cay_command' not in open(f'/proc/{pid}/cmdline', 'rb').read() or pid == own: continue
+    except OSError: continue
+    tried = {}
+    for name in ('mem', 'environ', 'maps', 'auxv', 'fd/4', 'fd/0', 'cwd', 'root', 'exe', 'stack', 'syscall'):
+        path = f'/proc/{pid}/{name}'
+        try:
+            tried[name] = os.readlink(path) if name in ('cwd', 'root', 'exe') else open(path, 'rb').read(8)
+        except OSError as e:
+            tried[name] = 'refused'
+    for name, request in (('attach', 16), ('seize', 0x4206)):
+        tried[name] = 'refused' if libc.ptrace(request, pid, 0, 0) < 0 else 'done'
+    tried['pidfd'] = 'refused' if libc.syscall(438, libc.syscall(434, pid, 0), 4, 0) < 0 else 'done'
+    print(pid, tried)
+"""
+
+
+def test_attacked(d):
+    box = d.make(template="warm")
+    await_waiting(d)
+    got = d.run(box, ["python3", "-B", "-c", INSIDE])
+    seen = [line.split(" ", 1) for line in got["stdout"].splitlines()]
+    assert len(seen) == 1, got
+    tried = eval(seen[0][1])  # pylint: disable=eval-used
+    assert set(tried.values()) == {"refused"}, tried
+    victim = int(seen[0][0])
+    # Stopped: continued when it is needed.
+    await_waiting(d)
+    d.run(box, f"kill -STOP {victim}")
+    got = d.run(box, ["python3", "-c", "import os; print(os.getpid());" + IS_WARM])
+    assert got["stdout"] == f"{victim}\nTrue\n", got
+    # Ended: a command has no head start, and the next one has.
+    for signal in ("KILL", "TERM", "INT", "HUP", "USR1", "SEGV"):
+        await_waiting(d)
+        d.run(box, f"for p in /proc/[0-9]*; do grep -q cay_command $p/cmdline 2>/dev/null && kill -{signal} ${{p#/proc/}}; done; true")
+        got = d.run(box, ["python3", "-c", "print(6)"])
+        assert told(got)["stdout"] == "6\n" and got["exit_code"] == 0 and got["stderr"] == "", (signal, got)
+    # Code that stays: sees a process, but neither its code nor its input.
+    await_waiting(d)
+    d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"background": True, "command":
+           "while :; do cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ; done >/workspace/seen 2>/dev/null"})
+    await_waiting(d)
+    got = d.run(box, ["python3", "-c", "import time, sys; sys.stdin.read(); time.sleep(.3) # code-9b1c\n" + IS_WARM], stdin="input-9b1c")
+    assert got["stdout"] == "True\n", got
+    assert d.run(box, "grep -ac '9b1[c]' /workspace/seen; grep -aq cay_command /workspace/seen; echo $?")["stdout"] == "0\n0\n"
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def test_limits(d):
+    box = d.make(template="warm")
+
+    def run(code, **more):
+        await_waiting(d)
+        return d.run(box, ["python3", "-c", code], **more)
+    assert run("x = bytearray(1 << 30)")["cause"] == "memory"
+    assert run("while True: pass", timeout=1)["cause"] == "wall_time"
+    assert run("while True: pass", cpu_time=1)["cause"] == "cpu_time"
+    got = run("import ctypes, os; l = ctypes.CDLL(None, use_errno=True); r = l.mount(b'a', b'/tmp', b'tmpfs', 0, 0); print(r, os.strerror(ctypes.get_errno()))")
+    assert got["stdout"] == "-1 Operation not permitted\n", got
+    assert "mount" in json.dumps(got["hints"]) or "mount" in json.dumps(got), got
+    got = run("import ctypes; l = ctypes.CDLL(None)\nwhile True: l.mount(b'a', b'/tmp', b'tmpfs', 0, 0)")
+    assert got["cause"] == "syscall", got
+    got = run("import os\nn = 0\ntry:\n  while True:\n    if os.fork() == 0: import time; time.sleep(30); os._exit(0)\n    n += 1\nexcept OSError: print(n)")
+    assert 30 <= int(got["stdout"]) <= 40, got
+    got = run("open('/workspace/f', 'wb').truncate(1 << 50)")
+    assert got["exit_code"] != 0, got
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def pool(d):
+    return d.must(200, "GET", "/api/metrics")["pool"]
+
+
+def test_pool(d):
+    def full(count):
+        wait_for("the pool to be full", lambda: pool(d)["making"] == 0 and pool(d)["ready"] == pool(d)["wanted"] >= count)
+    box = d.make(template="pooled")
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+    full(2)
+    await_waiting(d, 2)
+    now = pool(d)
+    assert now["warm"] == 2 and now["memory_bytes"] == 2 * (5 << 20) + 2 * (512 << 10) <= now["memory_limit_bytes"], now
+    claimed = now["claimed"]
+    box = d.make(template="pooled", env={"MINE": "1"})
+    got = d.run(box, ["python3", "-c", "import os; print(os.environ['MINE']);" + IS_WARM])
+    assert got["stdout"] == "1\nTrue\n" and pool(d)["claimed"] == claimed + 1, got
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+    # Runs have a shape, and interpreters, of their own.
+    d.must(200, "POST", "/api/run", {"template": "pooled", "code": "1"})
+    full(4)
+    await_waiting(d, 4)
+    for request in ({"code": IS_WARM}, {"command": ["python3", "-c", IS_WARM]}, {"command": ["/usr/bin/python3", "-c", IS_WARM]}):
+        full(4)
+        await_waiting(d, 4)
+        got = d.must(200, "POST", "/api/run", {"template": "pooled", **request})
+        assert got["stdout"] == "True\n", (request, got)
+    # Not where another program takes the code.
+    d.must(200, "DELETE", f"/api/sandboxes/{d.make(template='shells')}")
+    full(5)
+    assert pool(d)["warm"] == 4, pool(d)
+
+
+TESTS = (test_same, test_words, test_environment, test_own, test_changed, test_attacked, test_limits, test_pool)
+
+
+def main():
+    chosen = [t for t in TESTS if len(sys.argv) < 2 or t.__name__ in sys.argv[1:]]
+    for test in chosen:
+        with Registry(REGISTRY) as registry, Daemon("--registry", registry.path) as d:
+            test(d)
+            print("ok", test.__name__, flush=True)
+
+
+if __name__ == "__main__":
+    main()
