@@ -34,20 +34,25 @@ static long ready(struct bench *b)
         return at ? atol(at + strlen(key)) : -1;
 }
 
-static int await_full(struct bench *b)
+int bench_await_pool(struct bench *b, long count)
 {
         double until = figures_now_ms() + READY_MS;
         long now;
 
-        while ((now = ready(b)) >= 0 && now < POOL) {
+        while ((now = ready(b)) >= 0 && now < count) {
                 if (figures_now_ms() > until) {
-                        fprintf(stderr, "bench: pool: %ld of %d boxes are ready after %d s\n", now, POOL,
+                        fprintf(stderr, "bench: pool: %ld of %ld boxes are ready after %d s\n", now, count,
                                 READY_MS / 1000);
                         return -1;
                 }
                 usleep(NAP_US);
         }
         return now < 0 ? -1 : 0;
+}
+
+static int await_full(struct bench *b)
+{
+        return bench_await_pool(b, POOL);
 }
 
 static int take_life(struct bench *b, double *ret_ms)

@@ -22,7 +22,9 @@ struct bench {
         const char *build;  /* borrowed */
 };
 
-int row_life(struct bench *b);     /* create + exec + destroy */
+int row_life(struct bench *b); /* create + exec + destroy */
+/* Until so many boxes are ready. */
+int bench_await_pool(struct bench *b, long count);
 int row_pool(struct bench *b);     /* the same and a hundred at once, from a warm pool */
 int row_exec(struct bench *b);     /* a command in a running sandbox */
 int row_run(struct bench *b);      /* POST /api/run beside `cay run` */

@@ -128,7 +128,30 @@ static int run_requests(struct client *clients, double *ret_ms)
         return 0;
 }
 
-enum { BARE, BY_RUN, BY_API, WAYS };
+enum { BARE, BY_RUN, BY_API, BY_POOL, WAYS };
+
+static int open_clients(struct bench *b, struct client *clients)
+{
+        int r = 0;
+
+        for (int i = 0; i < AT_ONCE; i++)
+                clients[i].fd = -1;
+        for (int i = 0; i < AT_ONCE && r == 0; i++)
+                r = client_open(&clients[i], b->daemon.port, b->daemon.token);
+        return r;
+}
+
+static void close_clients(struct client *clients)
+{
+        for (int i = 0; i < AT_ONCE; i++)
+                client_close(&clients[i]);
+}
+
+/* A box for each program is made ahead, as between the requests of people, with an interpreter that waits. */
+static int take_pooled(struct bench *pooled, struct client *clients, double *ret_ms)
+{
+        return bench_await_pool(pooled, PROGRAMS) < 0 ? -1 : run_requests(clients, ret_ms);
+}
 
 static int take_programs(const struct bench *b, struct client *clients, double ms[WAYS])
 {
@@ -144,7 +167,8 @@ static int take_programs(const struct bench *b, struct client *clients, double m
 
 static void print_programs(const struct series *s)
 {
-        static const char *const names[WAYS] = { "bare python3", "`cay run`", "POST /api/run" };
+        static const char *const names[WAYS] = { "bare python3", "`cay run`", "POST /api/run",
+                                                 "POST /api/run, from a pool" };
 
         printf("| %d small programs, %d at once, %d rounds | p50 ms | p90 | p99 | best | × bare (per round) "
                "|\n"
@@ -157,31 +181,53 @@ static void print_programs(const struct series *s)
         printf("\n");
         goals_note(GOAL_programs_run, series_ratio(&s[BY_RUN], &s[BARE]));
         goals_note(GOAL_programs_api, series_ratio(&s[BY_API], &s[BARE]));
+        goals_note(GOAL_programs_pool, series_ratio(&s[BY_POOL], &s[BARE]));
+}
+
+static int start_pooled(struct bench *b, struct bench *ret)
+{
+        char *more[] = { "--pool", "164", "--pool-memory", "1g", "--max-sandboxes", "400", NULL };
+        char text[CLIENT_TEXT_MAX];
+
+        *ret = *b;
+        ret->client = (struct client){ .fd = -1 };
+        if (daemon_start_with(&ret->daemon, b->build, more) < 0 ||
+            client_open(&ret->client, ret->daemon.port, ret->daemon.token) < 0)
+                return -1;
+        /* the first of its shape starts the pool */
+        return client_ask(&ret->client, "POST", "/api/run", "{\"command\":[\"/bin/true\"]}", text,
+                          sizeof(text));
 }
 
 int row_programs(struct bench *b)
 {
         int rounds = b->rounds < PROGRAMS_ROUNDS ? b->rounds : PROGRAMS_ROUNDS, r = 0;
-        struct client clients[AT_ONCE] = { 0 };
+        struct client clients[AT_ONCE],
+                pooled_clients[AT_ONCE] = { { .fd = -1 }, { .fd = -1 }, { .fd = -1 }, { .fd = -1 } };
         struct series s[WAYS] = { 0 };
+        struct bench pooled;
 
-        for (int i = 0; i < AT_ONCE; i++)
-                clients[i].fd = -1;
-        for (int i = 0; i < AT_ONCE && r == 0; i++)
-                r = client_open(&clients[i], b->daemon.port, b->daemon.token);
+        r = open_clients(b, clients);
+        if (start_pooled(b, &pooled) < 0 || open_clients(&pooled, pooled_clients) < 0)
+                r = -1;
         for (int i = 0; i < WAYS && r == 0; i++)
                 r = series_open(&s[i], "", rounds);
         for (int round = 0; round < rounds && r == 0; round++) {
                 double ms[WAYS];
 
                 r = take_programs(b, clients, ms);
+                if (r == 0)
+                        r = take_pooled(&pooled, pooled_clients, &ms[BY_POOL]);
                 for (int i = 0; i < WAYS && r == 0; i++)
                         series_add(&s[i], ms[i]);
         }
         if (r == 0)
                 print_programs(s);
-        for (int i = 0; i < AT_ONCE; i++)
-                client_close(&clients[i]);
+        close_clients(clients);
+        close_clients(pooled_clients);
+        client_close(&pooled.client);
+        if (daemon_stop(&pooled.daemon) < 0)
+                r = -1;
         for (int i = 0; i < WAYS; i++)
                 series_close(&s[i]);
         return r;
