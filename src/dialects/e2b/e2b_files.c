@@ -15,7 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "dialects/e2b/e2b_multipart.h"
+#include "foundation/http/multipart.h"
 #include "dialects/e2b/e2b_stream.h"
 #include "domain/auth/digest.h"
 #include "domain/auth/sandbox_token.h"
@@ -35,7 +35,7 @@ struct transfer {
         bool has_path;
         char asked[E2B_PATH_MAX], path[E2B_PATH_MAX];
         /* uploads */
-        struct e2b_multipart form;
+        struct cay_multipart form;
         struct cay_unpacker *unpacker; /* owned; NULL: not packed */
         struct cay_buf in, plain, answer;
         struct cay_json files;
@@ -394,27 +394,27 @@ static void begin_part(struct transfer *t)
 /* One step of a form. False: it waits, for bytes or for the op. */
 static bool step_form(struct transfer *t)
 {
-        struct e2b_multipart before = t->form;
+        struct cay_multipart before = t->form;
         struct cay_error err = { 0 };
         size_t used;
-        enum e2b_multipart_event event =
-                e2b_multipart_step(&t->form, cay_buf_data(&t->plain), t->plain.len, &used);
+        enum cay_multipart_event event =
+                cay_multipart_step(&t->form, cay_buf_data(&t->plain), t->plain.len, &used);
 
         switch (event) {
-        case E2B_MULTIPART_MORE:
-        case E2B_MULTIPART_DONE:
-                cay_buf_drop(&t->plain, event == E2B_MULTIPART_DONE ? t->plain.len : used);
-                return used > 0 && event == E2B_MULTIPART_MORE;
-        case E2B_MULTIPART_BEGIN:
+        case CAY_MULTIPART_MORE:
+        case CAY_MULTIPART_DONE:
+                cay_buf_drop(&t->plain, event == CAY_MULTIPART_DONE ? t->plain.len : used);
+                return used > 0 && event == CAY_MULTIPART_MORE;
+        case CAY_MULTIPART_BEGIN:
                 cay_buf_drop(&t->plain, used);
                 begin_part(t);
                 return !t->is_over;
-        case E2B_MULTIPART_DATA:
+        case CAY_MULTIPART_DATA:
                 if (t->is_writing)
                         return give(t, used);
                 cay_buf_drop(&t->plain, used);
                 return true;
-        case E2B_MULTIPART_END:
+        case CAY_MULTIPART_END:
                 if (t->is_writing && !t->is_ready) {
                         t->form = before; /* the op has not begun to take bytes: again, when it does */
                         return false;
@@ -445,7 +445,7 @@ static void answer_upload(struct transfer *t)
                 refuse_upload(t, &err);
                 return;
         }
-        if (t->is_form && t->form.state != E2B_MULTIPART_OVER)
+        if (t->is_form && t->form.state != CAY_MULTIPART_OVER)
                 cay_fail(&err, CAY_INVALID, "the form is cut: its last delimiter is missing");
         else if (t->count == 0)
                 cay_fail(&err, CAY_INVALID, "there is no file in the form");
@@ -483,7 +483,7 @@ static void go_on(struct transfer *t)
                 end_file(t);
         else if (!t->is_writing)
                 answer_upload(t);
-        else if (t->is_form && t->is_ready && t->form.state != E2B_MULTIPART_OVER) {
+        else if (t->is_form && t->is_ready && t->form.state != CAY_MULTIPART_OVER) {
                 struct cay_error err = { 0 };
 
                 cay_fail(&err, CAY_INVALID, "the form is cut: its last delimiter is missing");
@@ -533,7 +533,7 @@ static int begin_upload(struct transfer *t, struct cay_error *err)
 
         if (has_metadata(req))
                 return cay_fail(err, CAY_UNSUPPORTED, "metadata of files is not supported by this server");
-        t->is_form = e2b_multipart_init(&t->form, type);
+        t->is_form = cay_multipart_init(&t->form, type);
         if (!t->is_form && (!type || strncasecmp(type, "application/octet-stream", 24) != 0))
                 return cay_fail(err, CAY_INVALID,
                                 "Content-Type: must be multipart/form-data or application/octet-stream");

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* multipart/form-data, piece by piece. */
-#include "dialects/e2b/e2b_multipart.h"
+#include "foundation/http/multipart.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-bool e2b_multipart_init(struct e2b_multipart *m, const char *type)
+bool cay_multipart_init(struct cay_multipart *m, const char *type)
 {
         const char *at = NULL;
         size_t len;
 
-        *m = (struct e2b_multipart){ 0 };
+        *m = (struct cay_multipart){ 0 };
         if (!type || strncasecmp(type, "multipart/form-data", 19) != 0 ||
             (type[19] != ';' && type[19] != ' '))
                 return false;
@@ -21,7 +21,7 @@ bool e2b_multipart_init(struct e2b_multipart *m, const char *type)
         at += 9;
         len = at[0] == '"' ? strcspn(at + 1, "\"") : strcspn(at, "; \t");
         at += at[0] == '"';
-        if (len == 0 || len > E2B_MULTIPART_BOUNDARY)
+        if (len == 0 || len > CAY_MULTIPART_BOUNDARY)
                 return false;
         m->delimiter_len = (size_t)snprintf(m->delimiter, sizeof(m->delimiter), "\r\n--%.*s", (int)len, at);
         return true;
@@ -69,7 +69,7 @@ static void decode_name(char *text)
         *out = '\0';
 }
 
-static void read_head(struct e2b_multipart *m, const char *head, size_t len)
+static void read_head(struct cay_multipart *m, const char *head, size_t len)
 {
         static const char field[] = "Content-Disposition:";
 
@@ -92,75 +92,75 @@ static void read_head(struct e2b_multipart *m, const char *head, size_t len)
 }
 
 /* Behind a delimiter: another part, or none. */
-static enum e2b_multipart_event after_delimiter(struct e2b_multipart *m, const char *bytes, size_t len,
+static enum cay_multipart_event after_delimiter(struct cay_multipart *m, const char *bytes, size_t len,
                                                 size_t *ret_used)
 {
         if (len < 2)
-                return E2B_MULTIPART_MORE;
+                return CAY_MULTIPART_MORE;
         *ret_used += 2;
         if (memcmp(bytes, "--", 2) == 0) {
-                m->state = E2B_MULTIPART_OVER;
-                return E2B_MULTIPART_DONE;
+                m->state = CAY_MULTIPART_OVER;
+                return CAY_MULTIPART_DONE;
         }
-        m->state = E2B_MULTIPART_IN_HEAD;
-        return memcmp(bytes, "\r\n", 2) == 0 ? E2B_MULTIPART_END : E2B_MULTIPART_BAD;
+        m->state = CAY_MULTIPART_IN_HEAD;
+        return memcmp(bytes, "\r\n", 2) == 0 ? CAY_MULTIPART_END : CAY_MULTIPART_BAD;
 }
 
-static enum e2b_multipart_event step_head(struct e2b_multipart *m, const char *bytes, size_t len,
+static enum cay_multipart_event step_head(struct cay_multipart *m, const char *bytes, size_t len,
                                           size_t *ret_used)
 {
         const char *end = memmem(bytes, len, "\r\n\r\n", 4);
 
         if (!end)
-                return len > E2B_MULTIPART_HEAD ? E2B_MULTIPART_BAD : E2B_MULTIPART_MORE;
-        if ((size_t)(end - bytes) > E2B_MULTIPART_HEAD)
-                return E2B_MULTIPART_BAD;
+                return len > CAY_MULTIPART_HEAD ? CAY_MULTIPART_BAD : CAY_MULTIPART_MORE;
+        if ((size_t)(end - bytes) > CAY_MULTIPART_HEAD)
+                return CAY_MULTIPART_BAD;
         read_head(m, bytes, (size_t)(end - bytes));
         *ret_used = (size_t)(end - bytes) + 4;
-        m->state = E2B_MULTIPART_IN_BODY;
-        return E2B_MULTIPART_BEGIN;
+        m->state = CAY_MULTIPART_IN_BODY;
+        return CAY_MULTIPART_BEGIN;
 }
 
-static enum e2b_multipart_event step_body(struct e2b_multipart *m, const char *bytes, size_t len,
+static enum cay_multipart_event step_body(struct cay_multipart *m, const char *bytes, size_t len,
                                           size_t *ret_used)
 {
         const char *end = memmem(bytes, len, m->delimiter, m->delimiter_len);
 
         if (end == bytes) {
                 *ret_used = m->delimiter_len;
-                m->state = E2B_MULTIPART_AFTER;
-                return E2B_MULTIPART_END;
+                m->state = CAY_MULTIPART_AFTER;
+                return CAY_MULTIPART_END;
         }
         if (end)
                 *ret_used = (size_t)(end - bytes);
         else if (len >= m->delimiter_len)
                 *ret_used = len - m->delimiter_len + 1; /* the rest may begin one */
-        return *ret_used > 0 ? E2B_MULTIPART_DATA : E2B_MULTIPART_MORE;
+        return *ret_used > 0 ? CAY_MULTIPART_DATA : CAY_MULTIPART_MORE;
 }
 
-enum e2b_multipart_event e2b_multipart_step(struct e2b_multipart *m, const char *bytes, size_t len,
+enum cay_multipart_event cay_multipart_step(struct cay_multipart *m, const char *bytes, size_t len,
                                             size_t *ret_used)
 {
-        enum e2b_multipart_event event;
+        enum cay_multipart_event event;
 
         *ret_used = 0;
         switch (m->state) {
-        case E2B_MULTIPART_START:           /* without the line's end before it */
+        case CAY_MULTIPART_START:           /* without the line's end before it */
                 if (len < m->delimiter_len) /* two characters follow it */
-                        return E2B_MULTIPART_MORE;
+                        return CAY_MULTIPART_MORE;
                 if (memcmp(bytes, m->delimiter + 2, m->delimiter_len - 2) != 0)
-                        return E2B_MULTIPART_BAD;
+                        return CAY_MULTIPART_BAD;
                 *ret_used = m->delimiter_len - 2;
                 event = after_delimiter(m, bytes + *ret_used, len - *ret_used, ret_used);
-                return event == E2B_MULTIPART_END ? E2B_MULTIPART_MORE : event;
-        case E2B_MULTIPART_IN_HEAD:
+                return event == CAY_MULTIPART_END ? CAY_MULTIPART_MORE : event;
+        case CAY_MULTIPART_IN_HEAD:
                 return step_head(m, bytes, len, ret_used);
-        case E2B_MULTIPART_IN_BODY:
+        case CAY_MULTIPART_IN_BODY:
                 return step_body(m, bytes, len, ret_used);
-        case E2B_MULTIPART_AFTER:
+        case CAY_MULTIPART_AFTER:
                 event = after_delimiter(m, bytes, len, ret_used);
-                return event == E2B_MULTIPART_END ? E2B_MULTIPART_MORE : event;
+                return event == CAY_MULTIPART_END ? CAY_MULTIPART_MORE : event;
         default:
-                return E2B_MULTIPART_DONE;
+                return CAY_MULTIPART_DONE;
         }
 }

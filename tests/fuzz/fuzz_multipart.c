@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dialects/e2b/e2b_multipart.h"
+#include "foundation/http/multipart.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,23 +15,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         } while (0)
 
 /* Bytes of all parts, and how it ended. */
-static size_t walk(const char *bytes, size_t size, size_t piece, enum e2b_multipart_event *ret_end)
+static size_t walk(const char *bytes, size_t size, size_t piece, enum cay_multipart_event *ret_end)
 {
-        struct e2b_multipart m;
+        struct cay_multipart m;
         size_t at = 0, end = piece < size ? piece : size, used, total = 0;
 
-        HOLDS(e2b_multipart_init(&m, "multipart/form-data; boundary=b"));
+        HOLDS(cay_multipart_init(&m, "multipart/form-data; boundary=b"));
         for (;;) {
-                enum e2b_multipart_event event = e2b_multipart_step(&m, bytes + at, end - at, &used);
+                enum cay_multipart_event event = cay_multipart_step(&m, bytes + at, end - at, &used);
 
                 HOLDS(used <= end - at);
-                HOLDS(event != E2B_MULTIPART_DATA || used > 0);
-                total += event == E2B_MULTIPART_DATA ? used : 0;
+                HOLDS(event != CAY_MULTIPART_DATA || used > 0);
+                total += event == CAY_MULTIPART_DATA ? used : 0;
                 at += used;
                 *ret_end = event;
-                if (event == E2B_MULTIPART_DONE || event == E2B_MULTIPART_BAD)
+                if (event == CAY_MULTIPART_DONE || event == CAY_MULTIPART_BAD)
                         return total;
-                if (event == E2B_MULTIPART_MORE && used == 0) {
+                if (event == CAY_MULTIPART_MORE && used == 0) {
                         if (end == size)
                                 return total;
                         end = end + piece < size ? end + piece : size;
@@ -41,9 +41,9 @@ static size_t walk(const char *bytes, size_t size, size_t piece, enum e2b_multip
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-        enum e2b_multipart_event one, other;
+        enum cay_multipart_event one, other;
         char *copy = malloc(size ? size : 1); /* its own block: sanitizers see a byte behind it */
-        struct e2b_multipart m;
+        struct cay_multipart m;
         char type[300];
         size_t a, b;
 
@@ -53,12 +53,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 memcpy(copy, data, size);
         a = walk(copy, size, size ? size : 1, &one);
         b = walk(copy, size, 3, &other);
-        HOLDS((one == E2B_MULTIPART_DONE) == (other == E2B_MULTIPART_DONE));
-        HOLDS(one != E2B_MULTIPART_DONE || a == b);
+        HOLDS((one == CAY_MULTIPART_DONE) == (other == CAY_MULTIPART_DONE));
+        HOLDS(one != CAY_MULTIPART_DONE || a == b);
         memset(type, 0, sizeof(type));
         memcpy(type, "multipart/form-data; ", 21);
         memcpy(type + 21, copy, size < 250 ? size : 250);
-        e2b_multipart_init(&m, type);
+        cay_multipart_init(&m, type);
         free(copy);
         return 0;
 }

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "dialects/e2b/e2b_multipart.h"
+#include "foundation/http/multipart.h"
 
 #define TYPE "multipart/form-data; boundary=----b"
 
@@ -17,32 +17,32 @@
 static void read_all(const char *body, size_t piece, char *ret, size_t size)
 {
         size_t len = strlen(body), at = 0, end = 0, used, out = 0;
-        struct e2b_multipart m;
-        enum e2b_multipart_event event;
+        struct cay_multipart m;
+        enum cay_multipart_event event;
         bool in_data = false;
 
-        assert_true(e2b_multipart_init(&m, TYPE));
+        assert_true(cay_multipart_init(&m, TYPE));
         for (;;) {
-                event = e2b_multipart_step(&m, body + at, end - at, &used);
-                if (in_data && event != E2B_MULTIPART_DATA && event != E2B_MULTIPART_MORE) {
+                event = cay_multipart_step(&m, body + at, end - at, &used);
+                if (in_data && event != CAY_MULTIPART_DATA && event != CAY_MULTIPART_MORE) {
                         out += (size_t)snprintf(ret + out, size - out, "]");
                         in_data = false;
                 }
-                if (event == E2B_MULTIPART_BEGIN) {
+                if (event == CAY_MULTIPART_BEGIN) {
                         out += (size_t)snprintf(ret + out, size - out, "(%s,%s", m.name,
                                                 m.has_filename ? m.filename : "-");
-                } else if (event == E2B_MULTIPART_DATA) {
+                } else if (event == CAY_MULTIPART_DATA) {
                         out += (size_t)snprintf(ret + out, size - out, "%s%.*s", in_data ? "" : "[",
                                                 (int)used, body + at);
                         in_data = true;
-                } else if (event == E2B_MULTIPART_END) {
+                } else if (event == CAY_MULTIPART_END) {
                         out += (size_t)snprintf(ret + out, size - out, ")");
-                } else if (event == E2B_MULTIPART_DONE || event == E2B_MULTIPART_BAD) {
-                        snprintf(ret + out, size - out, "%s", event == E2B_MULTIPART_DONE ? "." : "!");
+                } else if (event == CAY_MULTIPART_DONE || event == CAY_MULTIPART_BAD) {
+                        snprintf(ret + out, size - out, "%s", event == CAY_MULTIPART_DONE ? "." : "!");
                         return;
                 }
                 at += used;
-                if (event == E2B_MULTIPART_MORE && used == 0) {
+                if (event == CAY_MULTIPART_MORE && used == 0) {
                         if (end == len) {
                                 snprintf(ret + out, size - out, "?");
                                 return;
@@ -91,11 +91,11 @@ static void test_types(void **state)
                                            "multipart/form-data; boundary=",
                                            "multipart/mixed; boundary=x",
                                            "multipart/form-datax; boundary=x" };
-        struct e2b_multipart m;
+        struct cay_multipart m;
 
         for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-                assert_false(e2b_multipart_init(&m, bad[i]));
-        assert_true(e2b_multipart_init(&m, "Multipart/Form-Data; charset=x; boundary=\"q r\"; y=z"));
+                assert_false(cay_multipart_init(&m, bad[i]));
+        assert_true(cay_multipart_init(&m, "Multipart/Form-Data; charset=x; boundary=\"q r\"; y=z"));
         assert_string_equal(m.delimiter, "\r\n--q r");
         (void)state;
 }
