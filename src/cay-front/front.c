@@ -73,7 +73,7 @@ static void on_request(struct cay_http_server *s, struct cay_http_request *req)
         struct cay_visitor visitor;
         struct cay_mcp_place place;
         unsigned status;
-        bool is_mcp, is_e2b;
+        bool is_mcp, is_e2b, is_bb;
 
         if (cay_front_turns_refuses(&f->turns, req)) {
                 char id[CAY_GATE_ID + 1];
@@ -95,17 +95,22 @@ static void on_request(struct cay_http_server *s, struct cay_http_request *req)
                          "too many of your connections are busy: close one, or try again in a moment");
         }
         is_mcp = cay_mcp_find(req, &visitor, &place);
-        is_e2b = !is_mcp && cay_e2b_find(f->e2b, req, &visitor);
+        is_bb = !is_mcp && cay_bb_find(f->bb, req, &visitor);
+        is_e2b = !is_mcp && !is_bb && cay_e2b_find(f->e2b, req, &visitor);
         if (status != 0 && is_mcp)
                 cay_mcp_refuse_gate(req, &visitor, status, err.msg);
         else if (status != 0 && is_e2b)
                 cay_e2b_refuse_gate(req, &visitor, status, err.msg);
+        else if (status != 0 && is_bb)
+                cay_bb_refuse_gate(req, status, err.msg);
         else if (status != 0)
                 cay_rest_refuse(req, status, err.msg, visitor.request_id);
         else if (is_mcp)
                 cay_mcp_handle(f->mcp, req, &visitor, &place);
         else if (is_e2b)
                 cay_e2b_handle(f->e2b, req, &visitor);
+        else if (is_bb)
+                cay_bb_handle(f->bb, req, &visitor);
         else
                 cay_rest_handle(f->rest, req, &visitor);
 }
@@ -379,6 +384,8 @@ static void stop(struct front *f)
                 cay_mcp_stop(f->mcp);
         if (f->e2b)
                 cay_e2b_stop(f->e2b);
+        if (f->bb)
+                cay_bb_stop(f->bb);
         if (f->ports)
                 cay_front_ports_stop(f->ports);
         if (f->http)
@@ -504,7 +511,8 @@ static int open_all(struct front *f, unsigned tcp_count, struct cay_error *err)
         cay_front_fill_world(f);
         dialects[CAY_COUNT(dialects) - 1].rows = cay_front_agents_row(f->agents);
         if (cay_rest_new(&f->world, dialects, CAY_COUNT(dialects), &f->rest, err) < 0 ||
-            cay_mcp_new(&f->world, &f->mcp, err) < 0 || cay_e2b_new(&f->world, &f->e2b, err) < 0)
+            cay_mcp_new(&f->world, &f->mcp, err) < 0 || cay_e2b_new(&f->world, &f->e2b, err) < 0 ||
+            cay_bb_new(&f->world, &f->bb, err) < 0)
                 return -1;
         cay_front_watch_keys(f);
         return open_http(f, tcp_count, err);
@@ -541,6 +549,7 @@ static void close_all(struct front *f)
         cay_rest_free(f->rest);
         cay_mcp_free(f->mcp);
         cay_e2b_free(f->e2b);
+        cay_bb_free(f->bb);
         cay_seats_free(f->seats);
         cay_front_templates_done(&f->templates);
         cay_gate_free(f->gate);

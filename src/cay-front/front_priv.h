@@ -10,6 +10,7 @@
 #include "domain/settings/config.h"
 #include "daemon/gate/gate.h"
 #include "daemon/store/remover.h"
+#include "dialects/browserbase/browserbase.h"
 #include "dialects/e2b/e2b.h"
 #include "dialects/mcp/mcp.h"
 #include "dialects/rest/rest.h"
@@ -63,6 +64,7 @@ struct front {
         struct cay_rest *rest;
         struct cay_mcp *mcp;
         struct cay_e2b *e2b;
+        struct cay_bb *bb;
         struct cay_http_server *http;
         struct cay_budgets budgets; /* budget of memory for clients */
         struct cay_op_world world;

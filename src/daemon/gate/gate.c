@@ -13,6 +13,7 @@
 #include "domain/auth/token_clock.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/log.h"
+#include "foundation/base/str.h"
 #include "daemon/gate/gate_priv.h"
 #include "daemon/gate/gate_sandbox.h"
 
@@ -199,16 +200,16 @@ static bool is_user_name(const struct cay_http_request *req, const struct cay_vi
                strncasecmp(text, "Basic ", 6) == 0;
 }
 
-/* The operator's own key for clients of E2B. Hashes are compared, so that its length takes no time either. */
-static bool check_own_key(struct cay_gate *g, const char *text, struct cay_visitor *v)
+/* The operator's own key for clients of another API. Hashes are compared, so that its length takes no time either. */
+static bool check_own_key(struct cay_gate *g, const char *own, const char *id, const char *text,
+                          struct cay_visitor *v)
 {
-        const char *own = g->env.config->e2b_api_key;
         struct cay_token token = { .caller = { .owner = "default",
-                                               .id = "e2b_api_key",
                                                .scopes = CAY_SCOPE_READ | CAY_SCOPE_EXEC,
                                                .credential = CAY_CREDENTIAL_KEY } };
         uint8_t given_hash[CAY_DIGEST_SIZE], own_hash[CAY_DIGEST_SIZE];
 
+        cay_str_copy(token.caller.id, sizeof(token.caller.id), id);
         if (!own[0] || cay_digest_sha256(text, strlen(text), given_hash) < 0 ||
             cay_digest_sha256(own, strlen(own), own_hash) < 0 ||
             !cay_digest_equal(given_hash, own_hash, sizeof(own_hash)))
@@ -216,16 +217,27 @@ static bool check_own_key(struct cay_gate *g, const char *text, struct cay_visit
         return let_in(g, v, CAY_PASS_FREE, &token);
 }
 
+/* The field in which clients of E2B or of Browserbase send their key. False: there is none. */
 static bool check_api_key(struct cay_gate *g, const struct cay_http_request *req, struct cay_visitor *v)
 {
-        const char *text = cay_http_request_header(req, "X-API-KEY");
+        const struct cay_config *config = g->env.config;
+        const struct {
+                const char *field, *own, *id;
+        } rows[] = { { "X-API-KEY", config->e2b_api_key, "e2b_api_key" },
+                     { "X-BB-API-Key", config->browserbase_api_key, "browserbase_api_key" } };
 
-        if (!text)
-                return false;
-        v->is_known = cay_http_request_header_count(req, "X-API-KEY") == 1 &&
-                      (check_bearer(g, text, strlen(text), v) || check_own_key(g, text, v));
-        v->was_refused = !v->is_known;
-        return true;
+        for (unsigned i = 0; i < CAY_COUNT(rows); i++) {
+                const char *text = cay_http_request_header(req, rows[i].field);
+
+                if (!text)
+                        continue;
+                v->is_known = cay_http_request_header_count(req, rows[i].field) == 1 &&
+                              (check_bearer(g, text, strlen(text), v) ||
+                               check_own_key(g, rows[i].own, rows[i].id, text, v));
+                v->was_refused = !v->is_known;
+                return true;
+        }
+        return false;
 }
 
 static void check_caller(struct cay_gate *g, const struct cay_http_request *req, struct cay_visitor *v)

@@ -8,7 +8,7 @@
  * field. They may send X-Auth-Token or offer the subprotocol "mcp.auth.TOKEN", which is never chosen.
  * Refusals look alike, except for an expired token, whose holder knows what it was; the log says more. A
  * visitor without credentials is unknown, which is enough for the few open operations. Clients of E2B send their key in
- * X-API-KEY, and a sandbox's own token where they speak to the sandbox (gate_sandbox.h).
+ * X-API-KEY, those of Browserbase in X-BB-API-Key, and E2B's a sandbox's own token where they speak to the sandbox (gate_sandbox.h).
  *
  * Sessions. On TCP without Authorization, the page's cookie counts (domain/auth/login.h). A browser adds it
  * to any page's requests, so it counts only for our own pages. A request that changes something, or opens a

@@ -26,6 +26,41 @@ struct cay_target *cay_action_target(const struct cay_action *a)
         return a->tab[0] ? cay_driver_tab(&a->browser->driver, a->tab) : NULL;
 }
 
+/* Turns */
+
+static bool changes(const struct cay_action *a)
+{
+        return a->row->flags & (CAY_ACTION_SETTLES | CAY_ACTION_REVIVES) &&
+               !(a->row->flags & CAY_ACTION_DIALOG);
+}
+
+/* Who changes this tab now. */
+static const struct cay_action *find_busy(const struct cay_browser *b, const char *tab)
+{
+        const struct cay_action *a = b->actions;
+
+        while (a && (!changes(a) || strcmp(a->tab, tab) != 0 || a->phase <= CAY_ACTION_QUEUED))
+                a = a->next;
+        return a;
+}
+
+static void on_turn(struct cay_timer *timer);
+
+/* The next one of this tab. */
+static void pass_on(struct cay_browser *b, const char *tab)
+{
+        struct cay_action *first = NULL;
+
+        if (b->is_over || !tab[0] || find_busy(b, tab))
+                return;
+        for (struct cay_action *a = b->actions; a; a = a->next)
+                if (a->phase == CAY_ACTION_QUEUED && strcmp(a->tab, tab) == 0 &&
+                    (!first || a->turn_nr < first->turn_nr))
+                        first = a;
+        if (first)
+                cay_timer_set(b->all->env.loop, &first->pause, 0, on_turn);
+}
+
 /* Ends */
 
 static void release(struct cay_action *a)
@@ -45,6 +80,8 @@ static void release(struct cay_action *a)
                         break;
                 }
         }
+        if (changes(a))
+                pass_on(b, a->tab);
         cay_browser_note_use(b);
 }
 
@@ -283,6 +320,8 @@ static const struct cay_tab *choose_tab(const struct cay_action *a)
         const struct cay_browser *b = a->browser;
         const struct cay_tab *t;
 
+        if (a->phase == CAY_ACTION_QUEUED)
+                return find_tab(b, a->tab); /* it was chosen when it came */
         if (a->args->tab)
                 return find_tab(b, a->args->tab);
         t = b->driver.current[0] ? find_tab(b, b->driver.current) : NULL;
@@ -307,6 +346,7 @@ static int fail_dialog(struct cay_action *a, const struct cay_target *t)
                         t->dialog.type, t->dialog.message);
 }
 
+/* 0; 1: another one is at work there, it has to wait for its turn; -1: err. */
 static int take_tab(struct cay_action *a)
 {
         const struct cay_tab *tab = choose_tab(a);
@@ -316,12 +356,19 @@ static int take_tab(struct cay_action *a)
                 a->field = "tab";
                 return cay_fail(&a->err, CAY_NOT_FOUND, "tab: there is no tab '%.40s'", a->args->tab);
         }
+        if (!tab && a->phase == CAY_ACTION_QUEUED)
+                return cay_fail(&a->err, CAY_CONFLICT, "the tab was closed");
         if (!tab)
                 return cay_fail(&a->err, CAY_CONFLICT, "no tab is open; open one (browser_tab_open)");
         if (!t)
                 return cay_fail(&a->err, CAY_UNAVAILABLE, "tab %u is not ready yet; retry", tab->number);
         cay_str_copy(a->tab, sizeof(a->tab), tab->id);
         a->tab_number = tab->number;
+        if (changes(a) && find_busy(a->browser, a->tab)) {
+                if (a->phase != CAY_ACTION_QUEUED)
+                        a->turn_nr = ++a->browser->turns;
+                return 1;
+        }
         if (t->has_crashed && !(a->row->flags & CAY_ACTION_REVIVES))
                 return fail_crashed(a, t);
         if (t->dialog.type[0] != '\0' && !(a->row->flags & CAY_ACTION_DIALOG))
@@ -334,25 +381,36 @@ static int take_tab(struct cay_action *a)
 
 static void go(struct cay_action *a)
 {
-        a->phase = CAY_ACTION_GOES;
+        int r = a->row->flags & CAY_ACTION_TAB ? take_tab(a) : 0;
+
         cay_timer_clear(&a->pause);
+        a->phase = r > 0 ? CAY_ACTION_QUEUED : CAY_ACTION_GOES;
+        if (r > 0)
+                return;
         a->ready_ms = cay_clock_ms();
         a->last_tab = a->browser->tabs.last_number;
-        if (a->row->flags & CAY_ACTION_TAB && take_tab(a) < 0)
+        if (r < 0)
                 fail(a);
         else
                 run(a);
 }
 
+static void on_turn(struct cay_timer *timer)
+{
+        go(cay_container_of(timer, struct cay_action, pause));
+}
+
 /* The browser */
 
+/* The oldest. */
 static struct cay_action *first_new(const struct cay_browser *b)
 {
-        struct cay_action *a = b->actions;
+        struct cay_action *ret = NULL;
 
-        while (a && a->phase != CAY_ACTION_NEW)
-                a = a->next;
-        return a;
+        for (struct cay_action *a = b->actions; a; a = a->next)
+                if (a->phase == CAY_ACTION_NEW)
+                        ret = a;
+        return ret;
 }
 
 void cay_actions_wake(struct cay_browser *b)
@@ -432,7 +490,7 @@ void cay_actions_hear(struct cay_browser *b)
         unsigned number = ++b->heard;
 
         while (a) {
-                if (a->heard == number || a->phase == CAY_ACTION_NEW) {
+                if (a->heard == number || a->phase <= CAY_ACTION_QUEUED) {
                         a = a->next;
                         continue;
                 }
@@ -469,9 +527,10 @@ static void on_deadline(struct cay_timer *timer)
         a->err = (struct cay_error){ 0 };
         cay_fail(&a->err, CAY_TIMEOUT, "%s was not done in %llu.%llu seconds: %s", a->row->name,
                  (unsigned long long)(ms / 1000), (unsigned long long)(ms % 1000 / 100),
-                 a->why[0]                    ? a->why
-                 : a->phase == CAY_ACTION_NEW ? "the browser is still being started"
-                                              : "the page does not answer");
+                 a->why[0]                       ? a->why
+                 : a->phase == CAY_ACTION_NEW    ? "the browser is still being started"
+                 : a->phase == CAY_ACTION_QUEUED ? "another action was at work in this tab all the time"
+                                                 : "the page does not answer");
         fail(a);
 }
 

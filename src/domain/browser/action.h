@@ -5,7 +5,8 @@
  * Theory of operation. An action is a row of steps on one tab. A step is one call of CDP: it writes the parameters, reads the answer, and says what
  * follows: the next step, the same one again a little later (an element that is not there yet), or waiting for an event. The engine (action.c) does all
  * that steps have in common: the browser is started, the tab found, every action has a deadline, a dialog, a crash, a closed tab or the browser's end
- * ends it with its own words, times are taken.
+ * ends it with its own words, times are taken. Actions that change a page (input, navigation) take turns on a tab, in the order in which they came;
+ * those that only look, wait, scroll or run a script do not.
  *
  * Elements are found and aimed at by a script of ours (page.js) in a world of its own, in which the page's own changes of JavaScript's objects do not
  * count. A page can still lie about what it shows, as to any user.
@@ -107,9 +108,10 @@ struct cay_action { /* embedded by its owner; zeroed, then row, args, on_done */
         struct cay_action *next;
         struct cay_cdp_call call;
         struct cay_timer deadline, pause;
-        unsigned step, last_tab, heard;
+        unsigned step, last_tab, heard, turn_nr;
         enum {
                 CAY_ACTION_NEW,
+                CAY_ACTION_QUEUED, /* another one is changing its tab */
                 CAY_ACTION_GOES,
                 CAY_ACTION_SETTLING,
                 CAY_ACTION_LOOKS,

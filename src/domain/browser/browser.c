@@ -11,8 +11,7 @@
 #include "foundation/base/log.h"
 #include "foundation/base/str.h"
 
-#define CALL_MS 30000u
-#define CLOSE_MS 3000u
+#define CANCEL_MS 10000u
 
 struct cay_viewer cay_browser_viewer(const struct cay_browser *b)
 {
@@ -84,6 +83,8 @@ static void end_browser(struct cay_browser *b, const struct cay_error *why)
 {
         b->is_over = true;
         cay_timer_clear(&b->patience);
+        cay_timer_clear(&b->age);
+        cay_timer_clear(&b->unused);
         cay_actions_end(b, why);
         cay_cdp_user_close(&b->own);
         cay_browser_end_io(b);
@@ -99,6 +100,7 @@ void cay_browser_over(struct cay_browser *b, const struct cay_error *why)
         cay_log_debug("a browser is gone", "sandbox=%s reason=%s", b->sandbox, why->msg);
         unlink_browser(b);
         end_browser(b, why);
+        cay_browser_life_over(b);
         b->release.run = release_browser;
         cay_loop_defer(b->all->env.loop, &b->release);
 }
@@ -117,6 +119,7 @@ void cay_browsers_free(struct cay_browsers *bs)
                 b->wants_free = true;
                 cay_browser_free_if_done(b); /* or when the service ends its jobs */
         }
+        cay_browser_past_free(bs);
         free(bs);
 }
 
@@ -130,6 +133,8 @@ static void look_ready(struct cay_browser *b)
         cay_timer_clear(&b->patience);
         finish_calls(b, &b->starting, NULL);
         cay_browser_note_use(b);
+        if (b->wants_logs)
+                cay_driver_begin(&b->driver, &b->own);
         cay_actions_wake(b);
 }
 
@@ -169,12 +174,22 @@ static void on_mux_event(struct cay_cdp_mux *m, const struct cay_cdp_message *in
 {
         struct cay_browser *b = cay_container_of(m, struct cay_browser, mux);
 
-        cay_downloads_hear(&b->downloads, in, cay_clock_wall_ms());
+        const struct cay_download *large = cay_downloads_hear(&b->downloads, in, cay_clock_wall_ms());
+        char params[80];
+
+        if (!large || b->cancel.user)
+                return;
+        snprintf(params, sizeof(params), "{\"guid\":\"%s\"}", large->guid);
+        b->cancel.on_done = on_ignored;
+        cay_cdp_call(&b->own, &b->cancel, "", "Browser.cancelDownload", params, CANCEL_MS);
 }
 
 static void on_clients(struct cay_cdp_mux *m)
 {
-        cay_browser_note_use(cay_container_of(m, struct cay_browser, mux));
+        struct cay_browser *b = cay_container_of(m, struct cay_browser, mux);
+
+        cay_browser_note_use(b);
+        cay_browser_life_clients(b);
 }
 
 static void on_patience(struct cay_timer *t)
@@ -231,6 +246,7 @@ static struct cay_browser *make_browser(struct cay_browsers *bs, const struct ca
         b->mux.on_clients = on_clients;
         b->mux.downloads = CAY_BROWSER_DOWNLOADS;
         b->driver.on_on = on_driver;
+        b->downloads.most = view->limits->disk_bytes;
         b->next = bs->list;
         bs->list = b;
         return b;
@@ -238,14 +254,19 @@ static struct cay_browser *make_browser(struct cay_browsers *bs, const struct ca
 
 struct search {
         char exec[CAY_NAME_MAX + 1];
+        uint64_t started_wall_ms;
+        bool keeps_profile;
 };
 
 static void look_exec(void *ctx, const struct cay_exec_view *view)
 {
         struct search *s = ctx;
 
-        if (cay_browser_is_exec(view) && view->state != CAY_EXEC_ENDED)
-                cay_str_copy(s->exec, sizeof(s->exec), view->id);
+        if (!cay_browser_is_exec(view) || view->state == CAY_EXEC_ENDED)
+                return;
+        cay_str_copy(s->exec, sizeof(s->exec), view->id);
+        s->started_wall_ms = view->started_wall_ms;
+        s->keeps_profile = cay_browser_launch_keeps(view->argv);
 }
 
 /*
@@ -275,7 +296,25 @@ static struct cay_browser *find_browser(struct cay_browsers *bs, const struct ca
                 cay_browser_over(b, err);
                 return NULL;
         }
+        b->keeps_profile = search.keeps_profile;
+        cay_browser_life_begin(b, view, search.started_wall_ms);
         return b;
+}
+
+/* One that lives once, and did: it is not started again. */
+static int check_again(struct cay_browsers *bs, const struct cay_viewer *v,
+                       const struct cay_sandbox_view *view, struct cay_error *err)
+{
+        struct cay_browser_state state;
+
+        if (view->options.browser_seconds == 0)
+                return 0;
+        if (cay_browser_state(bs, v, view, &state, err) < 0)
+                return -1;
+        if (!state.is_known)
+                return 0;
+        return cay_fail(err, CAY_NOT_FOUND, "the browser session of sandbox '%s' has ended%s; make a new one",
+                        view->id, state.is_timed_out ? ": its time was over" : "");
 }
 
 struct cay_browser *cay_browser_find_or_start(struct cay_browsers *bs, const struct cay_viewer *v,
@@ -288,14 +327,17 @@ struct cay_browser *cay_browser_find_or_start(struct cay_browsers *bs, const str
 
         if (b || err->code != CAY_OK)
                 return b;
-        if (cay_browser_check_limits(&view, err) < 0)
+        if (check_again(bs, v, &view, err) < 0 || cay_browser_check_limits(&view, err) < 0)
                 return NULL;
         b = make_browser(bs, &view);
         if (!b) {
                 cay_fail(err, CAY_INTERNAL, "no memory for a browser");
                 return NULL;
         }
+        b->keeps_profile = options && options->profile && !options->copies_profile;
+        b->wants_logs = options && options->logs;
         cay_browser_begin_exec(b, options ? options : &usual);
+        cay_browser_life_begin(b, &view, cay_clock_wall_ms());
         if (begin_own(b, err) < 0) {
                 cay_browser_over(b, err);
                 return NULL;
@@ -383,15 +425,6 @@ int cay_browser_connect(struct cay_browsers *bs, const struct cay_viewer *v, con
 
 /* Stop */
 
-static void on_close_time(struct cay_timer *t)
-{
-        struct cay_browser *b = cay_container_of(t, struct cay_browser, patience);
-        struct cay_viewer viewer = cay_browser_viewer(b);
-
-        if (b->exec[0] != '\0')
-                cay_service_exec_abandon(b->all->env.service, &viewer, b->sandbox, b->exec);
-}
-
 void cay_browser_stop(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
                       struct cay_browser_call *call)
 {
@@ -406,10 +439,5 @@ void cay_browser_stop(struct cay_browsers *bs, const struct cay_viewer *v, const
         }
         call->next = b->stopping;
         b->stopping = call;
-        if (b->was_stopped)
-                return;
-        b->was_stopped = true;
-        b->close.on_done = on_ignored;
-        cay_cdp_call(&b->own, &b->close, "", "Browser.close", NULL, CALL_MS);
-        cay_timer_set(bs->env.loop, &b->patience, CLOSE_MS, on_close_time);
+        cay_browser_close(b);
 }

@@ -19,11 +19,14 @@
 #include "domain/browser/cdp_user.h"
 #include "domain/browser/downloads.h"
 #include "domain/browser/launch.h"
+#include "domain/browser/logs.h"
 #include "domain/browser/tabs.h"
 #include "domain/sandboxes/exec.h"
 
 #define CAY_BROWSER_LANGUAGE "browser"
 #define CAY_BROWSER_START_MS 60000u
+#define CAY_BROWSER_KEPT_MS                                                                                  \
+        (5u * 60 * 1000) /* after its end: its downloads and logs, and the sandbox of one that lives once */
 
 struct cay_browsers;
 struct cay_browser;
@@ -55,6 +58,32 @@ struct cay_browser_view {
 /* Of a sandbox whose browser is used or was asked for. Does not start it. CAY_NOT_FOUND: it has none that runs. Borrowed until the next round. */
 int cay_browser_get(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
                     struct cay_browser_view *ret, struct cay_error *err);
+
+/* How the browser of a sandbox is: the one that runs, or the last one. */
+struct cay_browser_state {
+        bool is_known; /* there is or was one */
+        bool runs, is_ready;
+        bool has_failed,
+                is_timed_out; /* ended: not as somebody asked; at the end of its time (browser_seconds) */
+        char exec[CAY_NAME_MAX + 1], cause[160]; /* cause: of its end, for people */
+        uint64_t started_wall_ms, ended_wall_ms;
+        unsigned clients;
+};
+
+int cay_browser_state(struct cay_browsers *bs, const struct cay_viewer *v,
+                      const struct cay_sandbox_view *view, struct cay_browser_state *ret,
+                      struct cay_error *err);
+
+/* Of the browser that runs, or of the last one for CAY_BROWSER_KEPT_MS. Borrowed until the next round. */
+struct cay_browser_kept {
+        const char *sandbox; /* id */
+        const struct cay_downloads *downloads;
+        const struct cay_browser_logs *logs;
+};
+
+/* CAY_NOT_FOUND: there is none. */
+int cay_browser_kept(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
+                     struct cay_browser_kept *ret, struct cay_error *err);
 
 struct cay_browser_call {
         struct cay_job job;

@@ -15,19 +15,26 @@ struct cay_browser {
         struct cay_budget_owner *payer; /* NULL: nobody */
         struct cay_cdp_mux mux;
         struct cay_cdp_user own; /* waits for the first tab, and hears of downloads */
-        struct cay_cdp_call version, discover, downloads_set, close;
+        struct cay_cdp_call version, discover, downloads_set, close, cookies, cancel;
         struct cay_downloads downloads;
         struct cay_tabs tabs;
         struct cay_browser_call *starting, *stopping; /* who waits */
         struct cay_driver driver;
         struct cay_action *actions; /* under way */
         unsigned heard;             /* events that they were told of */
+        unsigned turns;             /* that were given out */
         struct cay_timer patience;
         struct cay_deferred release;
         char product[64], user_agent[256];
         bool has_version, is_ready;
-        bool is_over;     /* its end was told: it is no longer in the list */
-        bool was_stopped; /* on request */
+        bool is_over;       /* its end was told: it is no longer in the list */
+        bool was_stopped;   /* on request */
+        bool keeps_profile; /* of its caller's: browser_profile.c */
+        bool wants_logs;    /* from the start */
+
+        /* browser_life.c */
+        bool lives_once, follows, had_clients;
+        struct cay_timer age, unused;
 
         /* browser_io.c */
         struct cay_exec_call exec_call;
@@ -44,9 +51,22 @@ struct cay_browser {
         size_t tail_len;
 };
 
+#define CAY_BROWSER_PAST_MAX 64u
+
+struct cay_browser_past { /* what is kept of one that ended, for a while */
+        struct cay_browsers *all;
+        struct cay_browser_past *next;
+        char sandbox[CAY_NAME_MAX + 1];
+        struct cay_downloads downloads;
+        struct cay_browser_logs logs;
+        struct cay_timer until;
+};
+
 struct cay_browsers {
         struct cay_browsers_env env;
         struct cay_browser *list;
+        struct cay_browser_past *past; /* newest first; one of each sandbox */
+        unsigned past_count;
 };
 
 struct cay_viewer cay_browser_viewer(const struct cay_browser *b);
@@ -62,6 +82,16 @@ struct cay_browser *cay_browser_find_or_start(struct cay_browsers *bs, const str
 /* The same without beginning one: CAY_NOT_FOUND. */
 struct cay_browser *cay_browser_find(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
                                      struct cay_error *err);
+
+/* browser_life.c */
+void cay_browser_life_begin(struct cay_browser *b, const struct cay_sandbox_view *view,
+                            uint64_t begun_wall_ms);
+void cay_browser_life_clients(struct cay_browser *b); /* their number has changed */
+void cay_browser_life_over(struct cay_browser *b);    /* it has ended: what is kept of it, and how long */
+void cay_browser_past_free(struct cay_browsers *bs);
+
+/* browser_profile.c: as a person would close it; after a few seconds it is killed. May be called again. */
+void cay_browser_close(struct cay_browser *b);
 
 /* action.c */
 void cay_actions_wake(struct cay_browser *b); /* it is ready, or its driver is on */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "domain/browser/downloads.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,42 +62,71 @@ static void begin(struct cay_downloads *d, const char *guid, const struct cay_cd
         cay_cdp_find_text(event->params, "url", item->url, sizeof(item->url));
 }
 
-static void progress(struct cay_downloads *d, const char *guid, const struct cay_cdp_message *event)
+static const struct cay_download *progress(struct cay_downloads *d, const char *guid,
+                                           const struct cay_cdp_message *event)
 {
         struct cay_download *item = find(d, guid);
         char state[16];
         uint64_t bytes;
 
         if (!item)
-                return;
+                return NULL;
         if (cay_json_view_u64(cay_cdp_find(event->params, "receivedBytes"), &bytes))
                 item->bytes = bytes;
+        if (cay_json_view_u64(cay_cdp_find(event->params, "totalBytes"), &bytes))
+                item->total = bytes;
         cay_cdp_find_text(event->params, "state", state, sizeof(state));
         if (strcmp(state, "completed") == 0)
                 item->state = CAY_DOWNLOAD_COMPLETED;
         else if (strcmp(state, "canceled") == 0)
                 item->state = CAY_DOWNLOAD_CANCELED;
+        if (item->state != CAY_DOWNLOAD_RUNNING || d->most == 0 ||
+            (item->bytes <= d->most && item->total <= d->most))
+                return NULL;
+        item->is_too_large = true;
+        return item;
 }
 
-void cay_downloads_hear(struct cay_downloads *d, const struct cay_cdp_message *event, uint64_t wall_ms)
+const struct cay_download *cay_downloads_hear(struct cay_downloads *d, const struct cay_cdp_message *event,
+                                              uint64_t wall_ms)
 {
         bool begins = strcmp(event->method, "Browser.downloadWillBegin") == 0;
         char guid[40];
 
         if (!begins && strcmp(event->method, "Browser.downloadProgress") != 0)
-                return;
+                return NULL;
         if (!is_guid(cay_cdp_find_text(event->params, "guid", guid, sizeof(guid))))
-                return;
-        if (begins)
-                begin(d, guid, event, wall_ms);
-        else
-                progress(d, guid, event);
+                return NULL;
+        if (!begins)
+                return progress(d, guid, event);
+        begin(d, guid, event, wall_ms);
+        return NULL;
 }
 
 void cay_downloads_done(struct cay_downloads *d)
 {
         free(d->items);
         *d = (struct cay_downloads){ 0 };
+}
+
+const char *cay_download_error(const struct cay_downloads *d, const struct cay_download *item, char *room,
+                               size_t size)
+{
+        uint64_t bytes = item->total > item->bytes ? item->total : item->bytes;
+
+        if (item->is_too_large && item->state != CAY_DOWNLOAD_COMPLETED)
+                snprintf(room, size,
+                         "the download is too large: it has %s%llu MiB, and at most %llu MiB are kept here; "
+                         "raise limits.disk of its sandbox",
+                         item->total > 0 ? "" : "more than ", (unsigned long long)(bytes >> 20),
+                         (unsigned long long)(d->most >> 20));
+        else if (item->state == CAY_DOWNLOAD_CANCELED)
+                snprintf(room, size,
+                         "the download was cancelled: by a client or its page, by its server, or because the "
+                         "sandbox's disk is full");
+        else
+                room[0] = '\0';
+        return room;
 }
 
 const char *cay_download_state_word(enum cay_download_state state)

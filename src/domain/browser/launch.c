@@ -12,11 +12,14 @@
 #include "domain/browser/launch_source.inc" /* made by tools/embed_text from launch.sh */
 #include "foundation/base/cleanup.h"
 
+#define OWN_PROFILE CAY_BROWSER_FOLDER "/profile"
+#define AT_PROFILE 7 /* of argv */
+
 static const char *const fixed[] = {
         "--headless",
         "--no-sandbox",
         "--remote-debugging-pipe",
-        "--user-data-dir=" CAY_BROWSER_FOLDER "/profile",
+        "--disk-cache-dir=" CAY_BROWSER_FOLDER "/cache",
         "--password-store=basic",
         "--use-mock-keychain",
         "--no-first-run",
@@ -46,8 +49,10 @@ static const char *script(void)
 
 void cay_browser_launch_make(struct cay_browser_launch *l, const struct cay_browser_options *o)
 {
+        bool keeps = o->profile && !o->copies_profile;
         unsigned n = 0;
 
+        snprintf(l->profile, sizeof(l->profile), "%s", o->profile ? o->profile : "");
         snprintf(l->size, sizeof(l->size), "--window-size=%u,%u", o->width ? o->width : CAY_BROWSER_WIDTH,
                  o->height ? o->height : CAY_BROWSER_HEIGHT);
         l->argv[n++] = "/bin/sh";
@@ -56,6 +61,9 @@ void cay_browser_launch_make(struct cay_browser_launch *l, const struct cay_brow
         l->argv[n++] = "browser";
         l->argv[n++] = CAY_BROWSER_FOLDER;
         l->argv[n++] = CAY_BROWSER_DOWNLOADS;
+        l->argv[n++] = CAY_BROWSER_UPLOADS;
+        l->argv[n++] = keeps ? l->profile : OWN_PROFILE;
+        l->argv[n++] = o->profile && o->copies_profile ? l->profile : "";
         for (unsigned i = 0; i < CAY_COUNT(fixed); i++)
                 l->argv[n++] = fixed[i];
         if (o->ignore_certificate_errors)
@@ -64,4 +72,12 @@ void cay_browser_launch_make(struct cay_browser_launch *l, const struct cay_brow
         l->argv[n++] = "about:blank";
         l->argv[n] = NULL;
         assert(n < CAY_BROWSER_ARGV_MAX);
+}
+
+bool cay_browser_launch_keeps(const char *const *argv)
+{
+        for (unsigned i = 0; i <= AT_PROFILE; i++)
+                if (!argv[i])
+                        return false;
+        return argv[AT_PROFILE][0] == '/' && strcmp(argv[AT_PROFILE], OWN_PROFILE) != 0;
 }

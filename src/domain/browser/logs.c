@@ -291,6 +291,18 @@ void cay_browser_logs_hear(struct cay_browser_logs *l, const struct cay_cdp_mess
                 hear_entry(l, event, tab, wall_ms);
 }
 
+void cay_browser_logs_shrink(struct cay_browser_logs *l)
+{
+        for (unsigned i = 0; i < l->request_count; i++) {
+                struct cay_request *r = &l->requests[i];
+
+                free(r->sent);
+                free(r->received);
+                free(r->post);
+                r->sent = r->received = r->post = NULL;
+        }
+}
+
 void cay_browser_logs_done(struct cay_browser_logs *l)
 {
         for (unsigned i = 0; i < l->request_count; i++)

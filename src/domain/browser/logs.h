@@ -58,5 +58,6 @@ void cay_browser_logs_hear(struct cay_browser_logs *l, const struct cay_cdp_mess
 /* The newest with this id of CDP; NULL: none. */
 const struct cay_request *cay_browser_logs_find(const struct cay_browser_logs *l, const char *id);
 const struct cay_request *cay_browser_logs_number(const struct cay_browser_logs *l, uint64_t number);
+void cay_browser_logs_shrink(struct cay_browser_logs *l); /* headers and bodies are forgotten */
 void cay_browser_logs_done(struct cay_browser_logs *l);
 const char *cay_request_state_word(enum cay_request_state state);

@@ -17,7 +17,8 @@
 struct browser_args {
         const char *id;
         uint64_t width, height, expires_ms;
-        bool ignore_certificate_errors;
+        bool ignore_certificate_errors, copy, logs;
+        const char *profile;
 };
 
 #define BROWSER_ID                                                                                           \
@@ -36,6 +37,15 @@ static const struct cay_field start_fields[] = {
         { "ignore_certificate_errors", CAY_FIELD_BOOL,
           offsetof(struct browser_args, ignore_certificate_errors), 0,
           "open pages whose certificate is not valid" },
+        { "profile", CAY_FIELD_TEXT, offsetof(struct browser_args, profile), 0,
+          "folder for its profile (cookies, logins, storage), below /: in a volume it outlives the sandbox; "
+          "one browser "
+          "at a time; default: one that ends with the sandbox",
+          .min = 2, .max = CAY_BROWSER_PROFILE_MAX },
+        { "copy", CAY_FIELD_BOOL, offsetof(struct browser_args, copy), 0,
+          "with profile: begin with a copy of it, and leave it as it is" },
+        { "logs", CAY_FIELD_BOOL, offsetof(struct browser_args, logs), 0,
+          "note requests and consoles of all pages from the start (browser_logs)" },
         {},
 };
 static const struct cay_field link_fields[] = {
@@ -188,10 +198,21 @@ static void run_browser_start(struct cay_op_call *c)
         const struct cay_browser_options options = { .width = (unsigned)a->width,
                                                      .height = (unsigned)a->height,
                                                      .ignore_certificate_errors =
-                                                             a->ignore_certificate_errors };
+                                                             a->ignore_certificate_errors,
+                                                     .profile = a->profile,
+                                                     .copies_profile = a->copy,
+                                                     .logs = a->logs };
+        struct cay_error err = { 0 };
         struct cay_viewer viewer = cay_op_viewer(c);
-        struct changing *s = new_changing(c, false);
+        struct changing *s;
 
+        if ((a->profile && a->profile[0] != '/') || (a->copy && !a->profile)) {
+                cay_fail(&err, CAY_INVALID,
+                         a->profile ? "profile: must be an absolute path" : "copy: needs a profile to copy");
+                cay_op_fail(c, &err, a->profile ? "profile" : "copy");
+                return;
+        }
+        s = new_changing(c, false);
         if (s)
                 cay_browser_start(c->world->browsers, &viewer, a->id, &options, &s->change);
 }

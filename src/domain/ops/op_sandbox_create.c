@@ -282,6 +282,15 @@ static bool is_unbound(const struct cay_create_args *a)
         return !a->template_name && (a->network || a->allow.count > 0 || a->member.network);
 }
 
+/* The operator's setting for the clients of a dialect. */
+static bool is_given_network(const struct cay_op_call *c)
+{
+        const struct cay_config *config = c->world->config;
+
+        return (c->dialect == CAY_OP_E2B && strcmp(config->e2b_network, "bridge") == 0) ||
+               (c->dialect == CAY_OP_BROWSERBASE && strcmp(config->browserbase_network, "bridge") == 0);
+}
+
 /* A network needs permission: from the template, or from an administrator. */
 static int fill_network(const struct cay_op_call *c, const struct cay_template *t,
                         const struct cay_engine_view *engine, struct cay_sandbox_new *what,
@@ -291,7 +300,7 @@ static int fill_network(const struct cay_op_call *c, const struct cay_template *
         const struct cay_network_wish wish = wish_of(a);
         const struct cay_member_place place = { .owner = what->owner, .name = what->name };
         /* The operator's setting is a permission, too. */
-        bool is_given = c->dialect == CAY_OP_E2B && strcmp(c->world->config->e2b_network, "bridge") == 0;
+        bool is_given = is_given_network(c);
         bool is_admin = cay_scope_has(c->caller.scopes, CAY_SCOPE_ADMIN) || is_given;
         const char *network = NULL;
         int found;

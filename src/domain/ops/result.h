@@ -20,6 +20,7 @@ enum cay_op_dialect { /* whose terms advice uses (domain/ops/advice.h) */
                       CAY_OP_SERVICE,
                       CAY_OP_MCP,
                       CAY_OP_E2B,
+                      CAY_OP_BROWSERBASE,
                       CAY_OP_DIALECT_COUNT
 };
 

@@ -168,12 +168,20 @@ static int e2b_is_known(const struct cay_config *c, struct cay_error *err)
                         where(c, CAY_CONFIG_KEY_e2b_network));
 }
 
+static int browserbase_is_known(const struct cay_config *c, struct cay_error *err)
+{
+        if (strcmp(c->browserbase_network, "template") == 0 || strcmp(c->browserbase_network, "bridge") == 0)
+                return 0;
+        return cay_fail(err, CAY_INVALID, "%s: browserbase_network must be template or bridge",
+                        where(c, CAY_CONFIG_KEY_browserbase_network));
+}
+
 int cay_config_check(const struct cay_config *c, struct cay_error *err)
 {
         static int (*const rules[])(const struct cay_config *c, struct cay_error *err) = {
                 data_is_set,         hosts_are_hosts,     hosts_are_named,   tls_is_whole,
                 domains_are_domains, origins_are_origins, regex_is_anchored, roots_are_narrow,
-                mode_is_sandbox,     owner_fits,          e2b_is_known,
+                mode_is_sandbox,     owner_fits,          e2b_is_known,      browserbase_is_known,
         };
 
         for (size_t i = 0; i < CAY_COUNT(rules); i++) {
