@@ -114,9 +114,6 @@ static int check_execute(const struct execute_args *a, const char **ret_field, s
         *ret_field = "code";
         if (!is_browser(a) && (!a->code || a->code[0] == '\0'))
                 return cay_fail(err, CAY_INVALID, "code: is required");
-        *ret_field = "execution_id";
-        if (is_browser(a) && a->execution_id)
-                return cay_fail(err, CAY_UNSUPPORTED, "execution_id: only code has it");
         *ret_field = NULL;
         return 0;
 }
@@ -153,6 +150,7 @@ static int browse_put(const struct cay_foreign *f, struct cay_json *j)
         cay_op_key_text(j, "url", a->url);
         cay_foreign_text(j, "expression", a->code && a->code[0] ? a->code : NULL);
         cay_foreign_ms(j, "timeout", a->timeout_ms ? a->timeout_ms : TIMEOUT_MS);
+        cay_foreign_text(j, "execution_id", a->execution_id);
         put_limits(j, f->world->config, true);
         return 0;
 }
@@ -197,6 +195,7 @@ static void browse_answer(const struct cay_foreign *f, const struct cay_json_val
         cay_foreign_copy(j, "network_requests", answer, "requests");
         cay_foreign_copy(j, "console", answer, "messages");
         cay_foreign_copy(j, "duration_ms", answer, "took_ms");
+        cay_foreign_text(j, "execution_id", a->execution_id);
         cay_foreign_put(j, "metadata", a->metadata);
 }
 

@@ -184,12 +184,26 @@ static void on_mux_event(struct cay_cdp_mux *m, const struct cay_cdp_message *in
         cay_cdp_call(&b->own, &b->cancel, "", "Browser.cancelDownload", params, CANCEL_MS);
 }
 
+/* Again when a client has left: Chromium then forgets what it was told of downloads by anybody. */
+static void set_downloads(struct cay_browser *b)
+{
+        if (b->is_over || b->was_stopped || !cay_cdp_user_is_open(&b->own))
+                return;
+        cay_cdp_call_cancel(&b->downloads_set);
+        b->downloads_set.on_done = on_ignored;
+        cay_cdp_call(&b->own, &b->downloads_set, "", "Browser.setDownloadBehavior",
+                     "{\"behavior\":\"allowAndName\"}", CAY_BROWSER_START_MS);
+}
+
 static void on_clients(struct cay_cdp_mux *m)
 {
         struct cay_browser *b = cay_container_of(m, struct cay_browser, mux);
 
         cay_browser_note_use(b);
         cay_browser_life_clients(b);
+        if (m->client_count < b->last_clients)
+                set_downloads(b);
+        b->last_clients = m->client_count;
 }
 
 static void on_patience(struct cay_timer *t)
@@ -214,12 +228,11 @@ static int begin_own(struct cay_browser *b, struct cay_error *err)
         if (cay_cdp_user_open(&b->own, &b->mux, b->all->env.loop, err) < 0)
                 return -1;
         b->version.on_done = on_version;
-        b->discover.on_done = b->downloads_set.on_done = on_ignored;
+        b->discover.on_done = on_ignored;
         cay_cdp_call(&b->own, &b->version, "", "Browser.getVersion", NULL, CAY_BROWSER_START_MS);
         cay_cdp_call(&b->own, &b->discover, "", "Target.setDiscoverTargets",
                      "{\"discover\":true,\"filter\":[{\"type\":\"page\"}]}", CAY_BROWSER_START_MS);
-        cay_cdp_call(&b->own, &b->downloads_set, "", "Browser.setDownloadBehavior",
-                     "{\"behavior\":\"allowAndName\"}", CAY_BROWSER_START_MS);
+        set_downloads(b);
         cay_timer_set(b->all->env.loop, &b->patience, CAY_BROWSER_START_MS, on_patience);
         return 0;
 }

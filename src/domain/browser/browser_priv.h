@@ -22,7 +22,8 @@ struct cay_browser {
         struct cay_driver driver;
         struct cay_action *actions; /* under way */
         unsigned heard;             /* events that they were told of */
-        unsigned turns;             /* that were given out */
+        unsigned last_clients;
+        unsigned turns; /* that were given out */
         struct cay_timer patience;
         struct cay_deferred release;
         char product[64], user_agent[256];

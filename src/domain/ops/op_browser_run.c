@@ -69,6 +69,9 @@ static const struct cay_field fields[] = {
           .max = CAY_NETWORK_RULES_MAX, .item_max = 319 },
         { "limits", CAY_FIELD_OBJECT, AT(create.limits), 0, "limits; default: the template's",
           .fields = cay_op_limit_fields },
+        { "execution_id", CAY_FIELD_TEXT, AT(create.execution_id), 0,
+          "single-use id: a second request with it opens nothing and gets 409", .min = 1,
+          .max = CAY_SERVICE_CLAIM_MAX },
         {},
 };
 
@@ -245,6 +248,7 @@ static void make_fail(struct cay_op_call *c, const struct cay_error *err, const 
         struct browse *s = cay_container_of(c, struct browse, make);
 
         memcpy(s->call->confirm, c->confirm, sizeof(c->confirm));
+        memcpy(s->call->first, c->first, sizeof(c->first));
         s->err = *err;
         s->field = field && cay_field_find(fields, field, strlen(field)) ? field : NULL;
         finish(s);

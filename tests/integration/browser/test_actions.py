@@ -8,10 +8,12 @@ import os
 import struct
 import subprocess
 import sys
+import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 from test_browser import CAY, PATIENCE_S, PROGRAMS, Daemon, make, path, wait_for  # noqa: E402
+from mcp_session import Session  # noqa: E402
 
 SITE = "http://127.0.0.1:8000"
 
@@ -282,6 +284,9 @@ def test_one_request(d):
         assert png_size(base64.b64decode(got["screenshot_base64"])) == (1280, 800)
         assert "<h1>Hello</h1>" in got["dom"] and got["console"][0]["text"] == "said", got
         assert got["network_requests"][0]["url"].startswith("data:text/html"), got["network_requests"]
+    assert execute(200, **{**body, "url": PAGE, "execution_id": "once"})["execution_id"] == "once"
+    error = execute(409, **{**body, "url": PAGE, "execution_id": "once"})["error"]
+    assert error["field"] == "execution_id" and error["first"], error
     error = execute(400, **{**body, "url": PAGE, "code": "null.x"})["error"]
     assert "expression: threw TypeError" in error["message"], error
     wait_for("the sandboxes to be gone", lambda: d.must(200, "GET", "/api/sandboxes", token=token)["sandboxes"] == [])
@@ -289,6 +294,61 @@ def test_one_request(d):
     assert got["screenshot_type"] == "image/jpeg" and got["value"] is None and got["took_ms"] >= got["load_ms"], got
     got = d.ask("POST", "/api/browser/run", {"url": PAGE, "limits": {"pids": 50}})
     assert got.status == 429 and "limits.pids: 50 is too few" in got.json["error"]["message"], got
+
+
+def test_turns(d):
+    """Actions that change a page take turns on a tab, in the order in which they came; those that look do not wait."""
+    box = make(d)
+    p = Page(d, box)
+    p.do("navigate", url=SITE + "/frame")
+    p.do("evaluate", expression="document.body.innerHTML = '<input id=i>'; setTimeout(() => { document.body.innerHTML += '<input id=late>' }, 3000)")
+    got = []
+
+    def act(name, **fields):
+        got.append((name, p.ask("type", **fields).status))
+
+    one = threading.Thread(target=act, args=("first",), kwargs={"target": "#late", "text": "a"})
+    one.start()
+    wait_for("the first one to wait", lambda: p.value("1") == 1)  # scripts do not take turns
+    assert p.fail(504, "another action was at work in this tab all the time", "type", target="#i", text="x", timeout=0.3)
+    two = threading.Thread(target=act, args=("second",), kwargs={"target": "#late", "text": "b"})
+    two.start()
+    one.join()
+    two.join()
+    assert got == [("first", 200), ("second", 200)], got
+    assert p.value("document.querySelector('#late').value") == "ab"
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def test_models(d):
+    """A model's tools: a picture comes as a picture."""
+    box = make(d)
+    s = Session(d)
+    s.call("browser_navigate", id=box, url=SITE + "/form")
+    content = s.call("browser_screenshot", id=box)["content"]
+    (image,) = [c for c in content if c["type"] == "image"]
+    assert image["mimeType"] == "image/png" and png_size(base64.b64decode(image["data"])) == (1280, 800)
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def test_hostile(d):
+    """A page that does what pages can to make an action hang, or to lie to it: each is answered, with its own words, and the browser lives on."""
+    box = make(d)
+    p = Page(d, box)
+    p.do("navigate", url=SITE + "/frame")
+    p.fail(504, "was not done in", "evaluate", expression="for (;;);", timeout=2)
+    assert p.do("navigate", url=SITE + "/frame")["title"] == "Frame"
+    p.do("evaluate", expression="Object.defineProperty(Element.prototype, 'innerText', { get() { throw 1 } }); document.querySelector = () => null; "
+                                "window.getComputedStyle = () => { throw 2 }; JSON.stringify = () => '{'")
+    assert "Frame" in p.do("text")["text"] or p.do("text")["text"] != ""
+    p.do("evaluate", expression="document.body.innerHTML = '<button id=b>B</button>'.repeat(20000) + '\\u202e\\u0000'")
+    assert len(p.do("outline")["outline"]) < 2 << 20
+    p.do("evaluate", expression="history.pushState(0, '', '/' + 'x'.repeat(100000))")
+    assert len(p.get("tabs")["tabs"][0]["url"]) <= 1024
+    p.do("evaluate", expression="window.onbeforeunload = () => 'stay'; for (let i = 0; i < 3000; i++) console.log('y'.repeat(10000))")
+    assert len(p.get("console", "?limit=1000")["messages"]) <= 500
+    assert p.value("1 + 1") == 2
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
 def main():

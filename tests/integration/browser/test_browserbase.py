@@ -104,8 +104,10 @@ def test_ends(d):
     session = process.stdout.readline().split()[1]
     box = find(d, session)["sandbox_id"]
     admin = d.make_token("--scope", "admin")
-    kill = "import os\nfor p in os.listdir('/proc'):\n if p.isdigit() and b'remote-debugging-pipe' in open(f'/proc/{p}/cmdline', 'rb').read(): os.kill(int(p), 9)"
-    d.must(200, "POST", f"/api/sandboxes/{box}/execute", {"command": ["python3", "-c", kill], "user": "root"}, token=admin)
+    kill = ("import os\nfor p in os.listdir('/proc'):\n if p.isdigit() and int(p) != os.getpid() and b'remote-debugging-pipe' in open(f'/proc/{p}/cmdline', 'rb').read():\n"
+            "  os.kill(int(p), 9)")
+    got = d.must(200, "POST", f"/api/sandboxes/{box}/execute", {"command": ["python3", "-c", kill]}, token=admin)
+    assert got["exit_code"] == 0, got
     out, _ = process.communicate(timeout=4 * PATIENCE_S)
     assert process.returncode == 0, out
     got = d.must(200, "GET", f"/api/browsers?sandbox={box}", token=admin)["browsers"][0]
