@@ -92,7 +92,7 @@ export const OPERATIONS = {
   browser_get: { method: "GET", path: "/api/sandboxes/{id}/browser", query: [], body: null, answer: "json", once: false },
   browser_start: { method: "POST", path: "/api/sandboxes/{id}/browser", query: [], body: "json", answer: "json", once: false },
   browser_stop: { method: "DELETE", path: "/api/sandboxes/{id}/browser", query: [], body: null, answer: "json", once: false },
-  browser_run: { method: "POST", path: "/api/browser/run", query: [], body: "json", answer: "json", once: false },
+  browser_run: { method: "POST", path: "/api/browser/run", query: [], body: "json", answer: "json", once: true },
   browser_navigate: { method: "POST", path: "/api/sandboxes/{id}/browser/navigate", query: [], body: "json", answer: "json", once: false },
   browser_history: { method: "POST", path: "/api/sandboxes/{id}/browser/history", query: [], body: "json", answer: "json", once: false },
   browser_click: { method: "POST", path: "/api/sandboxes/{id}/browser/click", query: [], body: "json", answer: "json", once: false },
@@ -120,6 +120,10 @@ export const OPERATIONS = {
   browser_request: { method: "GET", path: "/api/sandboxes/{id}/browser/requests/{number}", query: ["timeout"], body: null, answer: "json", once: false },
   browser_console: { method: "GET", path: "/api/sandboxes/{id}/browser/console", query: ["level","from","url","limit","tab","timeout"], body: null, answer: "json", once: false },
   browser_link: { method: "POST", path: "/api/sandboxes/{id}/browser/links", query: [], body: "json", answer: "json", once: false },
+  browser_list: { method: "GET", path: "/api/browsers", query: ["sandbox"], body: null, answer: "json", once: false },
+  browser_downloads: { method: "GET", path: "/api/sandboxes/{id}/browser/downloads", query: [], body: null, answer: "json", once: false },
+  browser_downloads_zip: { method: "GET", path: "/api/sandboxes/{id}/browser/downloads.zip", query: [], body: null, answer: "bytes", once: false },
+  browser_logs: { method: "GET", path: "/api/sandboxes/{id}/browser/logs", query: [], body: null, answer: "json", once: false },
   network_get: { method: "GET", path: "/api/sandboxes/{id}/network", query: [], body: null, answer: "json", once: false },
   network_update: { method: "PATCH", path: "/api/sandboxes/{id}/network", query: [], body: "json", answer: "json", once: false },
   network_log: { method: "GET", path: "/api/sandboxes/{id}/network/log", query: ["from","limit","follow"], body: null, answer: "json", once: false },
@@ -274,6 +278,10 @@ export interface Operations {
   browser_request: { args: t.BrowserRequestArgs; result: t.BrowserRequestResult };
   browser_console: { args: t.BrowserConsoleArgs; result: t.BrowserConsoleResult };
   browser_link: { args: t.BrowserLinkArgs; result: t.BrowserLinkResult };
+  browser_list: { args: t.BrowserListArgs; result: t.BrowserListResult };
+  browser_downloads: { args: t.BrowserDownloadsArgs; result: t.BrowserDownloadsResult };
+  browser_downloads_zip: { args: t.BrowserDownloadsZipArgs; result: Answer };
+  browser_logs: { args: t.BrowserLogsArgs; result: t.BrowserLogsResult };
   network_get: { args: t.NetworkGetArgs; result: t.Network };
   network_update: { args: t.NetworkUpdateArgs; result: t.Network };
   network_log: { args: t.NetworkLogArgs; result: t.NetworkLogResult };
@@ -1056,6 +1064,39 @@ export class Calls {
    */
   browserLink(args: t.BrowserLinkArgs, options?: CallOptions): Promise<t.BrowserLinkResult> {
     return this.caller.call("browser_link", args, undefined, options);
+  }
+
+  /**
+   * Lists browsers of sandboxes: those that run, and of other sandboxes the last one that ended. GET
+   * /api/browsers, scope read
+   */
+  browserList(args: t.BrowserListArgs = {}, options?: CallOptions): Promise<t.BrowserListResult> {
+    return this.caller.call("browser_list", args, undefined, options);
+  }
+
+  /**
+   * Lists what a browser has downloaded, also for five minutes after its end; of a file that is not complete,
+   * error says why. GET /api/sandboxes/{id}/browser/downloads, scope read
+   */
+  browserDownloads(args: t.BrowserDownloadsArgs, options?: CallOptions): Promise<t.BrowserDownloadsResult> {
+    return this.caller.call("browser_downloads", args, undefined, options);
+  }
+
+  /**
+   * Returns all complete downloads of a browser as a zip archive (at most 1 GiB), also for five minutes after
+   * its end. GET /api/sandboxes/{id}/browser/downloads.zip, scope read
+   */
+  browserDownloadsZip(args: t.BrowserDownloadsZipArgs, options?: CallOptions): Promise<Answer> {
+    return this.caller.call("browser_downloads_zip", args, undefined, options);
+  }
+
+  /**
+   * Shows what pages of a browser asked of the network and printed, also for five minutes after its end; noted
+   * since it was first used by an op browser_*, or from its start (browser_start with logs). GET
+   * /api/sandboxes/{id}/browser/logs, scope read
+   */
+  browserLogs(args: t.BrowserLogsArgs, options?: CallOptions): Promise<t.BrowserLogsResult> {
+    return this.caller.call("browser_logs", args, undefined, options);
   }
 
   /**

@@ -51,6 +51,8 @@ export interface CreatedSandbox {
   font_cache: boolean;
   own_user_only: boolean;
   machine: string | null;
+  browser_seconds: number;
+  browser_follows: boolean;
   created_at: string | null;
   started_at: string | null;
   changed_at: string | null;
@@ -96,6 +98,8 @@ export interface Sandbox {
   font_cache: boolean;
   own_user_only: boolean;
   machine: string | null;
+  browser_seconds: number;
+  browser_follows: boolean;
   created_at: string | null;
   started_at: string | null;
   changed_at: string | null;
@@ -261,6 +265,8 @@ export interface Template {
   checkpoint: boolean;
   font_cache: boolean;
   machine: string | null;
+  browser_seconds: number;
+  browser_follows: boolean;
   needs_confirm: boolean;
   auto_cleanup: boolean;
   limits: Limits;
@@ -779,6 +785,57 @@ export interface BrowserTabState {
   dialog?: BrowserDialog;
 }
 
+export interface BrowserState {
+  sandbox_id: string;
+  status: string;
+  exec_id: string | null;
+  clients: number;
+  failed: boolean;
+  timed_out: boolean;
+  cause_text: string | null;
+  started_at: string | null;
+  ended_at: string | null;
+  lived_ms: number;
+}
+
+export interface BrowserDownloadKept {
+  id: string;
+  path: string;
+  name: string;
+  url: string;
+  bytes: number;
+  state: string;
+  error: string | null;
+  started_at: string | null;
+}
+
+export interface BrowserLogRequest {
+  number: number;
+  id: string;
+  tab_id: string;
+  loader_id: string;
+  method: string;
+  url: string;
+  type: string;
+  state: string;
+  status: number | null;
+  mime_type: string | null;
+  error: string | null;
+  bytes: number;
+  at_ms: number;
+  duration_ms: number;
+}
+
+export interface BrowserLogMessage {
+  number: number;
+  tab_id: string;
+  level: string;
+  text: string;
+  url: string | null;
+  line: number;
+  at_ms: number;
+}
+
 export interface Network {
   network: string;
   allow: string[];
@@ -1151,6 +1208,13 @@ export interface SandboxCreateArgs {
   font_cache?: boolean | null;
   /** make it on this machine of yours, which `cay agent` connects (engine: remote) */
   machine?: string | null;
+  /**
+   * let its browser start once and live at most so many seconds; five minutes after the browser's end the
+   * sandbox is destroyed
+   */
+  browser_seconds?: number | null;
+  /** with browser_seconds: close the browser when its last client has left, or when none came for five minutes */
+  browser_follows?: boolean | null;
   /** confirmation token from the answer to the first request */
   confirm?: string | null;
   /** stored as the label project_name */
@@ -1604,6 +1668,8 @@ export interface TemplateGetResult {
   checkpoint: boolean;
   font_cache: boolean;
   machine: string | null;
+  browser_seconds: number;
+  browser_follows: boolean;
   needs_confirm: boolean;
   auto_cleanup: boolean;
   limits: Limits;
@@ -1819,6 +1885,13 @@ export interface CodeRunArgs {
   font_cache?: boolean | null;
   /** make it on this machine of yours, which `cay agent` connects (engine: remote) */
   machine?: string | null;
+  /**
+   * let its browser start once and live at most so many seconds; five minutes after the browser's end the
+   * sandbox is destroyed
+   */
+  browser_seconds?: number | null;
+  /** with browser_seconds: close the browser when its last client has left, or when none came for five minutes */
+  browser_follows?: boolean | null;
   /** confirmation token from the answer to the first request */
   confirm?: string | null;
   /** single-use id: a second request with it runs nothing (409) */
@@ -2608,6 +2681,15 @@ export interface BrowserStartArgs {
   height?: number | null;
   /** open pages whose certificate is not valid */
   ignore_certificate_errors?: boolean | null;
+  /**
+   * folder for its profile (cookies, logins, storage), below /: in a volume it outlives the sandbox; one browser
+   * at a time; default: one that ends with the sandbox
+   */
+  profile?: string | null;
+  /** with profile: begin with a copy of it, and leave it as it is */
+  copy?: boolean | null;
+  /** note requests and consoles of all pages from the start (browser_logs) */
+  logs?: boolean | null;
 }
 
 /** Arguments of browser_stop. */
@@ -2677,6 +2759,8 @@ export interface BrowserRunArgs {
     /** names that it may look up per second (50) */
     network_queries?: number | string | null;
   } | null;
+  /** single-use id: a second request with it opens nothing and gets 409 */
+  execution_id?: string | null;
 }
 
 /** Arguments of browser_navigate. */
@@ -3351,6 +3435,49 @@ export interface BrowserLinkResult {
   expires_at: string | null;
 }
 
+/** Arguments of browser_list. */
+export interface BrowserListArgs {
+  /** only of this sandbox */
+  sandbox?: string;
+}
+
+/** Answer of browser_list. */
+export interface BrowserListResult {
+  browsers: BrowserState[];
+  more: boolean;
+}
+
+/** Arguments of browser_downloads. */
+export interface BrowserDownloadsArgs {
+  /** the sandbox */
+  id: string;
+}
+
+/** Answer of browser_downloads. */
+export interface BrowserDownloadsResult {
+  sandbox_id: string;
+  downloads: BrowserDownloadKept[];
+}
+
+/** Arguments of browser_downloads_zip. */
+export interface BrowserDownloadsZipArgs {
+  /** the sandbox */
+  id: string;
+}
+
+/** Arguments of browser_logs. */
+export interface BrowserLogsArgs {
+  /** the sandbox */
+  id: string;
+}
+
+/** Answer of browser_logs. */
+export interface BrowserLogsResult {
+  sandbox_id: string;
+  requests: BrowserLogRequest[];
+  messages: BrowserLogMessage[];
+}
+
 /** Arguments of network_get. */
 export interface NetworkGetArgs {
   /** the sandbox */
@@ -3830,6 +3957,13 @@ export interface ServiceExecuteArgs {
   font_cache?: boolean | null;
   /** make it on this machine of yours, which `cay agent` connects (engine: remote) */
   machine?: string | null;
+  /**
+   * let its browser start once and live at most so many seconds; five minutes after the browser's end the
+   * sandbox is destroyed
+   */
+  browser_seconds?: number | null;
+  /** with browser_seconds: close the browser when its last client has left, or when none came for five minutes */
+  browser_follows?: boolean | null;
   /** comes back with the answer */
   metadata?: unknown;
   /** single-use id */

@@ -54,6 +54,8 @@ class _CreatedSandboxAlways(TypedDict):
     font_cache: bool
     own_user_only: bool
     machine: Optional[str]
+    browser_seconds: int
+    browser_follows: bool
     created_at: Optional[str]
     started_at: Optional[str]
     changed_at: Optional[str]
@@ -102,6 +104,8 @@ class _SandboxAlways(TypedDict):
     font_cache: bool
     own_user_only: bool
     machine: Optional[str]
+    browser_seconds: int
+    browser_follows: bool
     created_at: Optional[str]
     started_at: Optional[str]
     changed_at: Optional[str]
@@ -282,6 +286,8 @@ class _TemplateAlways(TypedDict):
     checkpoint: bool
     font_cache: bool
     machine: Optional[str]
+    browser_seconds: int
+    browser_follows: bool
     needs_confirm: bool
     auto_cleanup: bool
     limits: Limits
@@ -857,6 +863,57 @@ class BrowserTabState(_BrowserTabStateAlways, total=False):
     dialog: BrowserDialog
 
 
+class BrowserState(TypedDict):
+    sandbox_id: str
+    status: str
+    exec_id: Optional[str]
+    clients: int
+    failed: bool
+    timed_out: bool
+    cause_text: Optional[str]
+    started_at: Optional[str]
+    ended_at: Optional[str]
+    lived_ms: int
+
+
+class BrowserDownloadKept(TypedDict):
+    id: str
+    path: str
+    name: str
+    url: str
+    bytes: int
+    state: str
+    error: Optional[str]
+    started_at: Optional[str]
+
+
+class BrowserLogRequest(TypedDict):
+    number: int
+    id: str
+    tab_id: str
+    loader_id: str
+    method: str
+    url: str
+    type: str
+    state: str
+    status: Optional[int]
+    mime_type: Optional[str]
+    error: Optional[str]
+    bytes: int
+    at_ms: int
+    duration_ms: int
+
+
+class BrowserLogMessage(TypedDict):
+    number: int
+    tab_id: str
+    level: str
+    text: str
+    url: Optional[str]
+    line: int
+    at_ms: int
+
+
 class Network(TypedDict):
     network: str
     allow: List[str]
@@ -1315,6 +1372,8 @@ class _TemplateGetResultAlways(TypedDict):
     checkpoint: bool
     font_cache: bool
     machine: Optional[str]
+    browser_seconds: int
+    browser_follows: bool
     needs_confirm: bool
     auto_cleanup: bool
     limits: Limits
@@ -1901,6 +1960,22 @@ class BrowserConsoleResult(_BrowserConsoleResultAlways, total=False):
 class BrowserLinkResult(TypedDict):
     url: str
     expires_at: Optional[str]
+
+
+class BrowserListResult(TypedDict):
+    browsers: List[BrowserState]
+    more: bool
+
+
+class BrowserDownloadsResult(TypedDict):
+    sandbox_id: str
+    downloads: List[BrowserDownloadKept]
+
+
+class BrowserLogsResult(TypedDict):
+    sandbox_id: str
+    requests: List[BrowserLogRequest]
+    messages: List[BrowserLogMessage]
 
 
 class NetworkUpdateLimits(TypedDict, total=False):
