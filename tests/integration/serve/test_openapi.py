@@ -209,6 +209,10 @@ def the_browser(api):
     api.call("browser_dialog", body={"accept": True}, id=box)
     assert api.call("browser_screenshot", body={}, id=box).startswith(b"\x89PNG")
     assert api.call("browser_pdf", body={}, id=box).startswith(b"%PDF")
+    assert api.call("browser_list")["browsers"][0]["status"] == "running"
+    assert api.call("browser_downloads", id=box)["downloads"] == []
+    assert api.call("browser_downloads_zip", id=box).startswith(b"PK")
+    assert api.call("browser_logs", id=box)["requests"] != []
     tab = api.call("browser_tab_open", body={}, id=box)["tab"]
     api.call("browser_tabs", id=box)
     api.call("browser_tab_select", body={}, id=box, tab=tab)
