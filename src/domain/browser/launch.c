@@ -2,6 +2,7 @@
 /*
  * Chromium's own sandbox is off: it needs namespaces of its own, which a sandbox of Cay does not allow. SECURITY.md argues why that is the better of
  * the two. Its log, its crash reporter and all that would call home are off too.
+ * There is no --disk-cache-dir: Chromium's private contexts would share that folder, and wait for one another for ever.
  */
 #include "domain/browser/launch.h"
 
@@ -19,7 +20,6 @@ static const char *const fixed[] = {
         "--headless",
         "--no-sandbox",
         "--remote-debugging-pipe",
-        "--disk-cache-dir=" CAY_BROWSER_FOLDER "/cache",
         "--password-store=basic",
         "--use-mock-keychain",
         "--no-first-run",
