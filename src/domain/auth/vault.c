@@ -72,6 +72,13 @@ int cay_vault_agents_seed(const struct cay_vault *v, uint8_t ret[CAY_VAULT_SEED]
         return cay_digest_hmac(&v->key, what, sizeof(what) - 1, ret);
 }
 
+int cay_vault_recordings_seed(const struct cay_vault *v, uint8_t ret[CAY_VAULT_SEED])
+{
+        static const char what[] = "recordings of sandboxes";
+
+        return cay_digest_hmac(&v->key, what, sizeof(what) - 1, ret);
+}
+
 /* Encryption */
 
 static int derive_key(const struct cay_vault *v, uint8_t ret[CAY_DIGEST_SIZE])

@@ -53,3 +53,5 @@ int cay_vault_open(const struct cay_vault *v, const char *owner, const char *nam
 int cay_vault_ca_seed(const struct cay_vault *v, uint8_t ret[CAY_VAULT_SEED]);
 /* Of the key by which agents on users' machines know this daemon (proof.h). */
 int cay_vault_agents_seed(const struct cay_vault *v, uint8_t ret[CAY_VAULT_SEED]);
+/* Of what is kept of recorded sandboxes (domain/recordings/sealed_log.h). */
+int cay_vault_recordings_seed(const struct cay_vault *v, uint8_t ret[CAY_VAULT_SEED]);
