@@ -326,6 +326,7 @@ static int open_service(struct front *f, struct cay_error *err)
                 .secrets_text = cay_front_secrets_text,
                 .secrets_ca = cay_front_secrets_ca,
                 .free_json = free_json,
+                .recordings_seed = f->vault ? f->recordings_seed : NULL,
                 .ctx = f,
         };
 

@@ -32,7 +32,8 @@ struct front {
         struct cay_secret vault_key; /* until the vault is opened */
         struct cay_vault *vault;     /* owned; NULL: no secrets for sandboxes */
         char vault_ca[CAY_TLS_CA_PEM];
-        struct cay_machines *machines; /* owned; NULL: no agents, like the vault */
+        uint8_t recordings_seed[CAY_VAULT_SEED]; /* with a vault */
+        struct cay_machines *machines;           /* owned; NULL: no agents, like the vault */
         struct cay_proof_pair agent_pair;
         struct cay_front_agents *agents;
         struct cay_front_dial *dial;

@@ -44,6 +44,8 @@ int cay_front_load_vault(struct front *f, struct cay_error *err)
                 return cay_fail(err, CAY_INTERNAL, "no memory for secrets");
         if (make_ca(f, err) < 0)
                 return -1;
+        if (cay_vault_recordings_seed(f->vault, f->recordings_seed) < 0)
+                return cay_fail(err, CAY_INTERNAL, "derive the key of recordings");
         return f->store->ops->load(f->store, CAY_STORE_VALUE, add_secret, f, err);
 }
 

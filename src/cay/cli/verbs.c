@@ -176,6 +176,12 @@ const struct cay_verb cay_verbs[] = {
           .about = "Prints the output of a command. Without EXEC this is the command that was started last.\n"
                    "With --json prints the events, one per line.",
           .more = CAY_MORE_LOGS },
+        { .name = "cast",
+          .op = "recording_cast",
+          .words = "id exec",
+          .about =
+                  "Prints a recorded terminal (`cay recording`) as asciicast v2: cay cast ID EXEC >one.cast.",
+          .no_json = true },
         { .name = "cp",
           .op = "archive_get",
           .words = "source target",

@@ -30,6 +30,7 @@ struct cay_create_args {
         struct cay_sandbox_options options;
         bool has_timeout, has_idle;
         bool brief;                             /* set by code_run: it is not kept */
+        bool unrecorded;                        /* set by sandbox_replay: whatever the snapshot says */
         const char *compare[2];                 /* set by step_diff: as in struct cay_sandbox_new */
         bool said_memory_limit, said_cpu_limit; /* by these names */
 };

@@ -508,6 +508,8 @@ static void make(struct create *s, const struct cay_template *t)
         if (t)
                 cay_sandbox_options_fill(&what.options, &t->options);
         what.options.warm = cay_template_is_warm(t, what.pool > 0);
+        if (a->unrecorded)
+                what.options.record = what.options.checkpoint = false;
         if (fill_machine(c, &engine, &what.options.machine, &err) < 0) {
                 fail(s, &err, "machine");
                 return;

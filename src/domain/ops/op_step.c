@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Steps of a sandbox: the list, and going back to one (docs/time.md).
- *
- * Theory of operation of sandbox_undo. It calls the service several times: stop, a step of the files as they are
- * now (so that the undo can be undone), the step's files in their place, start. Each of these is whole or not at
- * all. When one fails, a sandbox that ran is started again, and the answer is the first error: its files are
- * then what they were. If the front dies in between, the sandbox is stopped, with the one or the other.
- */
+/* Steps of a sandbox: the list, and going back to one (docs/time.md). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +7,6 @@
 #include "domain/ops/results.h"
 #include "domain/ops/view.h"
 #include "domain/sandboxes/step.h"
-#include "foundation/base/log.h"
 #include "foundation/base/str.h"
 
 struct args {
@@ -118,114 +110,34 @@ const struct cay_op cay_op_step_list = {
 /* Going back */
 
 struct undo {
-        struct cay_service_call service;
+        struct cay_service_undo service;
         struct cay_op_call *call;
         struct cay_viewer viewer;
-        char id[CAY_NAME_MAX + 1], target[CAY_NAME_MAX + 1];
-        uint64_t step, kept_as;
-        unsigned ended;
-        bool ran, is_back;
-        struct cay_error err; /* the first */
+        char id[CAY_NAME_MAX + 1];
 };
 
-static void finish(struct undo *u)
+static void on_undone(struct cay_job *job)
 {
+        struct undo *u = cay_container_of(job, struct undo, service.call.job);
         struct cay_op_call *c = u->call;
+        struct cay_error err = job->err;
         struct cay_sandbox_view view;
         struct cay_op_result o;
 
-        if (u->err.code == CAY_OK)
-                cay_service_get(c->world->service, &u->viewer, u->id, &view, &u->err);
-        if (u->err.code != CAY_OK) {
-                struct cay_error err = u->err;
-
-                if (u->is_back)
-                        cay_wrap(&err, "its files are those of step %llu, but it does not run",
-                                 (unsigned long long)u->step);
+        if (err.code != CAY_OK || cay_service_get(c->world->service, &u->viewer, u->id, &view, &err) < 0) {
                 free(u);
                 cay_op_fail(c, &err, NULL);
                 return;
         }
         cay_op_result_begin(&o, c);
         cay_op_key_text(&o.j, "sandbox_id", u->id);
-        cay_op_key_u64(&o.j, "step", u->step);
-        cay_op_key_u64(&o.j, "kept_as", u->kept_as);
-        cay_op_key_u64(&o.j, "commands_ended", u->ended);
+        cay_op_key_u64(&o.j, "step", u->service.step);
+        cay_op_key_u64(&o.j, "kept_as", u->service.kept_as);
+        cay_op_key_u64(&o.j, "commands_ended", u->service.ended);
         cay_op_key_text(&o.j, "status", cay_state_word(view.state));
         cay_op_key_bool(&o.j, "processes", false);
         free(u);
         cay_op_result_answer(&o, c, CAY_OP_OK);
-}
-
-static void on_started(struct cay_job *job)
-{
-        struct undo *u = cay_container_of(job, struct undo, service.job);
-
-        if (u->err.code == CAY_OK)
-                u->err = job->err;
-        else if (job->err.code != CAY_OK)
-                cay_log_warn("sandbox not started after an undo that failed", "id=%s error=%s", u->id,
-                             job->err.msg);
-        finish(u);
-}
-
-static void start_again(struct undo *u)
-{
-        if (!u->ran) {
-                finish(u);
-                return;
-        }
-        cay_job_init(&u->service.job, on_started);
-        cay_service_start(u->call->world->service, &u->viewer, u->id, NULL, &u->service);
-}
-
-static void on_restored(struct cay_job *job)
-{
-        struct undo *u = cay_container_of(job, struct undo, service.job);
-
-        u->err = job->err;
-        u->is_back = u->err.code == CAY_OK;
-        start_again(u);
-}
-
-static void on_kept(struct cay_job *job)
-{
-        struct undo *u = cay_container_of(job, struct undo, service.job);
-        struct cay_service *service = u->call->world->service;
-        struct cay_snapshot_view view;
-
-        u->err = job->err;
-        if (u->err.code == CAY_OK && cay_service_step_get(service, &u->viewer, u->id, 0, &view, &u->err) == 0)
-                u->kept_as = view.step;
-        if (u->err.code != CAY_OK) {
-                cay_wrap(&u->err, "nothing is undone: the files as they are now could not be kept");
-                start_again(u);
-                return;
-        }
-        cay_job_init(&u->service.job, on_restored);
-        cay_service_step_restore(service, &u->viewer, u->id, u->target, &u->service);
-}
-
-static void keep(struct undo *u)
-{
-        char note[64];
-
-        snprintf(note, sizeof(note), "undo to step %llu", (unsigned long long)u->step);
-        cay_job_init(&u->service.job, on_kept);
-        cay_service_step(u->call->world->service, &u->viewer, u->id, note, &u->service);
-}
-
-static void on_stopped(struct cay_job *job)
-{
-        struct undo *u = cay_container_of(job, struct undo, service.job);
-
-        u->err = job->err;
-        if (u->err.code != CAY_OK) {
-                u->ran = false; /* whatever it is now, it is not ours to start */
-                finish(u);
-                return;
-        }
-        keep(u);
 }
 
 static void run_undo(struct cay_op_call *c)
@@ -253,17 +165,10 @@ static void run_undo(struct cay_op_call *c)
         }
         u->call = c;
         u->viewer = viewer;
-        u->step = step.step;
+        u->service.step = step.step;
         cay_str_copy(u->id, sizeof(u->id), view.id);
-        cay_str_copy(u->target, sizeof(u->target), step.id);
-        u->ended = view.execs_running;
-        u->ran = view.state != CAY_STATE_STOPPED && view.state != CAY_STATE_ERROR;
-        if (view.state == CAY_STATE_STOPPED) {
-                keep(u);
-                return;
-        }
-        cay_job_init(&u->service.job, on_stopped);
-        cay_service_stop(service, &u->viewer, u->id, &u->service);
+        cay_job_init(&u->service.call.job, on_undone);
+        cay_service_undo(service, &u->viewer, u->id, &u->service);
 }
 
 static const struct cay_field undo_fields[] = {

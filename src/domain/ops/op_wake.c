@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The start of every op: a sandbox that sleeps is woken before an op that works inside it runs. */
+/*
+ * The start of every op: before one that works inside a sandbox runs, a sandbox that sleeps is woken, and the recording of one that is
+ * to be recorded begins.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "domain/ops/op.h"
+#include "domain/sandboxes/recording.h"
 
 struct waking {
         struct cay_service_call call;
         struct cay_op_call *op_call;
 };
 
-static void on_awake(struct cay_job *job)
+static void on_ready(struct cay_job *job)
 {
         struct waking *w = cay_container_of(job, struct waking, call.job);
         struct cay_op_call *c = w->op_call;
@@ -20,7 +24,7 @@ static void on_awake(struct cay_job *job)
         if (err.code != CAY_OK)
                 cay_op_fail(c, &err, NULL);
         else
-                c->op->run(c);
+                cay_op_run(c); /* what else there is before it */
 }
 
 /* The sandbox that it works in; NULL: none. */
@@ -34,11 +38,13 @@ static const char *sandbox_of(const struct cay_op_call *c)
 
 void cay_op_run(struct cay_op_call *c)
 {
+        struct cay_service *service = c->world->service;
         const char *sandbox = sandbox_of(c);
         struct cay_viewer viewer = cay_op_viewer(c);
+        bool sleeps = sandbox && cay_service_sleeps(service, &viewer, sandbox);
         struct waking *w;
 
-        if (!sandbox || !cay_service_sleeps(c->world->service, &viewer, sandbox)) {
+        if (!sandbox || (!sleeps && !cay_service_recording_is_due(service, &viewer, sandbox))) {
                 c->op->run(c);
                 return;
         }
@@ -48,6 +54,9 @@ void cay_op_run(struct cay_op_call *c)
                 return;
         }
         w->op_call = c;
-        cay_job_init(&w->call.job, on_awake);
-        cay_service_wake(c->world->service, &viewer, sandbox, &w->call);
+        cay_job_init(&w->call.job, on_ready);
+        if (sleeps)
+                cay_service_wake(service, &viewer, sandbox, &w->call);
+        else
+                cay_service_recording_begin(service, &viewer, sandbox, &w->call);
 }

@@ -37,6 +37,7 @@ static void maybe_ready(struct cay_service *s)
                 return;
         s->ready = true;
         cay_tick_all(s);
+        cay_undo_go_on_all(s);
         if (s->on_ready != NULL)
                 s->on_ready(s, s->ready_ctx);
 }

@@ -77,6 +77,8 @@ static bool is_known_spool(struct cay_service *s, const char *name)
         memcpy(id, name, (size_t)(dot - name));
         id[dot - name] = '\0';
         sb = cay_table_find(s, id);
+        if (sb != NULL && sb->options.record && strcmp(dot, CAY_RECORDING_SUFFIX) == 0)
+                return true;
         for (const struct cay_exec *x = sb != NULL ? sb->execs : NULL; x != NULL; x = x->next)
                 if (strcmp(x->id, dot + 1) == 0)
                         return true;

@@ -61,6 +61,8 @@ static void on_stop_finished(struct cay_async *e, const struct cay_error *err)
         sb->unmaking = false;
         if (err->code == CAY_OK)
                 cay_sandbox_tell_stopped(sb);
+        if (sb->service->ready)
+                cay_undo_go_on(sb);
 }
 
 /* A stop that another process began, and did not see done. */

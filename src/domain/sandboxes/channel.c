@@ -13,10 +13,13 @@ static struct cay_service_channel *of(struct cay_box_channel *box)
 }
 
 /* Removes it from its sandbox's list: from here on it is closed. */
-static void leave(struct cay_service_channel *ch)
+static void leave(struct cay_service_channel *ch, unsigned code)
 {
-        struct cay_sandbox *sb = cay_take(ch->sandbox);
-        struct cay_service_channel **at = &sb->channels;
+        struct cay_service_channel **at = &ch->sandbox->channels;
+        struct cay_sandbox *sb;
+
+        cay_file_note_end(ch, code);
+        sb = cay_take(ch->sandbox);
 
         while (*at != ch)
                 at = &(*at)->next;
@@ -63,7 +66,7 @@ static void on_end(struct cay_box_channel *box, const struct cay_box_end *end)
         struct cay_error err = { 0 };
         char text[200];
 
-        leave(ch);
+        leave(ch, end->code);
         if (end->code != CAY_OK) {
                 cay_box_clean_text(end->msg, text, sizeof(text));
                 cay_fail(&err, end->code < CAY_CODE_COUNT ? (enum cay_code)end->code : CAY_INTERNAL, "%s",
@@ -108,13 +111,6 @@ static int check_room(const struct cay_sandbox *sb, unsigned kind, struct cay_er
         return 0;
 }
 
-static bool changes_files(unsigned kind)
-{
-        return kind == CAY_BOX_WRITE || kind == CAY_BOX_TAR_IN || kind == CAY_BOX_MKDIR ||
-               kind == CAY_BOX_MOVE || kind == CAY_BOX_REMOVE || kind == CAY_BOX_CHMOD ||
-               kind == CAY_BOX_SYMLINK;
-}
-
 /*
  * File access as another user than the sandbox's own follows the rules of commands (exec_start.c). Reading
  * leaves nothing of that user behind.
@@ -126,7 +122,7 @@ static int check_user(const struct cay_sandbox *sb, const struct cay_box_open *o
         if (sb->options.own_user_only)
                 return cay_fail(err, CAY_CONFLICT, "as_root: sandbox '%s' was created for its own user only",
                                 sb->id);
-        if (changes_files(open->kind) && sb->has_workspace && sb->workspace_mode != CAY_WORKSPACE_RO)
+        if (cay_file_note_is_for(open->kind) && sb->has_workspace && sb->workspace_mode != CAY_WORKSPACE_RO)
                 return cay_fail(err, CAY_CONFLICT,
                                 "as_root: excludes a workspace that is mapped writable, which belongs to the "
                                 "sandbox's own user; leave as_root out");
@@ -170,6 +166,8 @@ int cay_service_channel_open(struct cay_service *s, const struct cay_viewer *v, 
         sb->channels = ch;
         sb->channel_count++;
         cay_sandbox_use(sb);
+        if (cay_file_note_is_for(mine.kind))
+                cay_file_note_begin(ch, v, &mine);
         return 0;
 }
 
@@ -180,7 +178,10 @@ void cay_service_channel_ack(struct cay_service_channel *ch, size_t len)
 
 size_t cay_service_channel_write(struct cay_service_channel *ch, const void *bytes, size_t len)
 {
-        return cay_box_channel_write(&ch->box, bytes, len);
+        size_t taken = cay_box_channel_write(&ch->box, bytes, len);
+
+        cay_file_note_data(ch, bytes, taken);
+        return taken;
 }
 
 void cay_service_channel_write_eof(struct cay_service_channel *ch)
@@ -193,7 +194,7 @@ void cay_service_channel_close(struct cay_service_channel *ch)
         if (ch->sandbox == NULL)
                 return;
         cay_box_channel_close(&ch->box);
-        leave(ch);
+        leave(ch, CAY_UNAVAILABLE);
 }
 
 void cay_channel_end_all(struct cay_sandbox *sb, const struct cay_error *why)
@@ -202,7 +203,7 @@ void cay_channel_end_all(struct cay_sandbox *sb, const struct cay_error *why)
                 struct cay_service_channel *ch = sb->channels;
 
                 cay_box_channel_close(&ch->box);
-                leave(ch);
+                leave(ch, CAY_UNAVAILABLE);
                 if (why != NULL && ch->on_end != NULL)
                         ch->on_end(ch, NULL, why);
         }

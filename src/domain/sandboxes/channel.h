@@ -37,6 +37,7 @@ struct cay_service_channel { /* embedded by its owner: zero it, then set the cal
 
         /* private */
         struct cay_box_channel box;
+        struct cay_file_note *note;  /* owned: it changes files; NULL: it does not */
         struct cay_sandbox *sandbox; /* NULL while closed */
         struct cay_service_channel *next;
 };

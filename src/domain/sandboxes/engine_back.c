@@ -60,6 +60,7 @@ void cay_service_engine_back(struct cay_service *s, const char *name)
                 return;
         cay_log_info("engine has another helper", "engine=%s", name);
         come_back(s, row, NULL, NULL);
+        cay_undo_go_on_all(s);
 }
 
 void cay_service_machine_back(struct cay_service *s, const char *engine, const char *owner,

@@ -8,7 +8,7 @@
 #include "foundation/base/str.h"
 #include "domain/sandboxes/service_priv.h"
 
-#define DETAIL_MAX 2048
+#define DETAIL_MAX 16384 /* two lists of hosts, or two paths with every byte escaped */
 
 static const char *const words[] = {
 #define CAY_EVENT_KIND(name, word, doc) word,

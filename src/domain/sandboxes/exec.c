@@ -197,6 +197,8 @@ void cay_exec_fill_view(const struct cay_exec *x, struct cay_exec_view *ret)
                 .cause_text = ended ? x->cause_text : "",
                 .advice = ended ? cay_cause_advice(x->cause) : "",
                 .network = x->network,
+                .out_digest = ended ? x->digests[0].text : "",
+                .err_digest = ended ? x->digests[1].text : "",
                 .out_bytes = open ? x->spool.got[0] : x->out_bytes,
                 .err_bytes = open ? x->spool.got[1] : x->err_bytes,
                 .cut_bytes = x->cut_bytes,

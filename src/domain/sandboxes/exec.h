@@ -78,6 +78,8 @@ struct cay_exec_blocked { /* what a command could not reach */
 struct cay_exec_network { /* while it ran; others in the sandbox may have caused it */
         struct cay_exec_blocked items[CAY_EXEC_BLOCKED_MAX]; /* the first ones */
         unsigned count;
+        struct cay_exec_blocked allowed[CAY_EXEC_BLOCKED_MAX]; /* what it reached: for the journal alone */
+        unsigned allowed_count;
         bool is_over_quota;
         bool lacks_one; /* it failed, and says that it lacks a network: the sandbox has none */
 };
@@ -105,7 +107,9 @@ struct cay_exec_view {
         uint64_t cut_bytes;                /* dropped at its limit, as asked */
         uint64_t output_first, output_end; /* cursors: the oldest byte kept, the next to come */
         bool output_gone;                  /* no longer kept */
-        const struct cay_exec_lost *lost;  /* damaged on the disk, of what is kept and was read */
+        const char *out_digest,
+                *err_digest;              /* ended: SHA-256 of the first MiB of each stream; "": not known */
+        const struct cay_exec_lost *lost; /* damaged on the disk, of what is kept and was read */
         unsigned lost_count;
         bool has_deadline;
         uint64_t deadline_in_ms;

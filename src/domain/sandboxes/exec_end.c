@@ -85,6 +85,7 @@ static void judge(struct cay_exec *x)
                 x->output_end = x->spool.end;
         }
         count_end(x);
+        cay_recording_exec_end(x);
 }
 
 /* Storing */
@@ -95,32 +96,36 @@ void cay_exec_put_started(struct cay_async *e, struct cay_store_batch *b, struct
         cay_event_put(e, b, x->sandbox, CAY_EVENT_EXEC_STARTED, "exec", x->id, "by", x->by, NULL);
 }
 
-#define REFUSED_TEXT (CAY_EXEC_BLOCKED_MAX * 280u)
+#define HOSTS_TEXT (CAY_EXEC_BLOCKED_MAX * 280u)
 
-/* What the policy refused while it ran, as far as it is known: "example.org:443 10.0.0.1:22". */
-static void put_refused(const struct cay_exec *x, char ret[REFUSED_TEXT])
+/* "example.org:443 10.0.0.1:22", without those that did not answer. */
+static void put_hosts(const struct cay_exec_blocked *hosts, unsigned count, char ret[HOSTS_TEXT])
 {
         size_t at = 0;
 
         ret[0] = '\0';
-        for (unsigned i = 0; x->network != NULL && i < x->network->count; i++) {
-                const struct cay_exec_blocked *one = &x->network->items[i];
-                int n = one->is_failure ? 0
-                        : one->port > 0
-                                ? snprintf(ret + at, REFUSED_TEXT - at, "%s%s:%u", at > 0 ? " " : "",
-                                           one->host, one->port)
-                                : snprintf(ret + at, REFUSED_TEXT - at, "%s%s", at > 0 ? " " : "", one->host);
+        for (unsigned i = 0; i < count; i++) {
+                const struct cay_exec_blocked *one = &hosts[i];
+                char port[12] = "";
+                int n;
 
+                if (one->is_failure)
+                        continue;
+                if (one->port > 0)
+                        snprintf(port, sizeof(port), ":%u", one->port);
+                n = snprintf(ret + at, HOSTS_TEXT - at, "%s%s%s", at > 0 ? " " : "", one->host, port);
                 at += n > 0 ? (size_t)n : 0;
-                if (at >= REFUSED_TEXT)
+                if (at >= HOSTS_TEXT)
                         return;
         }
 }
 
 void cay_exec_put_ended(struct cay_async *e, struct cay_store_batch *b, struct cay_exec *x)
 {
+        const struct cay_exec_network *n = x->network;
         char code[16] = "", signal_name[CAY_SIGNAL_NAME_MAX] = "", out[24], err[24];
-        char out_digest[CAY_EXEC_DIGEST_TEXT], err_digest[CAY_EXEC_DIGEST_TEXT], refused[REFUSED_TEXT];
+        char out_digest[CAY_EXEC_DIGEST_TEXT], err_digest[CAY_EXEC_DIGEST_TEXT], refused[HOSTS_TEXT],
+                allowed[HOSTS_TEXT];
 
         if (x->exit_code >= 0)
                 snprintf(code, sizeof(code), "%d", x->exit_code);
@@ -134,12 +139,13 @@ void cay_exec_put_ended(struct cay_async *e, struct cay_store_batch *b, struct c
         snprintf(err, sizeof(err), "%" PRIu64, x->err_bytes);
         cay_exec_digest_end(x, 0, out_digest);
         cay_exec_digest_end(x, 1, err_digest);
-        put_refused(x, refused);
+        put_hosts(n != NULL ? n->items : NULL, n != NULL ? n->count : 0, refused);
+        put_hosts(n != NULL ? n->allowed : NULL, n != NULL ? n->allowed_count : 0, allowed);
         cay_record_put_exec(x, b);
         cay_event_put(e, b, x->sandbox, CAY_EVENT_EXEC_ENDED, "exec", x->id, "cause",
                       cay_cause_word(x->cause), "exit_code", code, "signal", signal_name, "stdout_bytes", out,
                       "stdout_sha256", out_digest, "stderr_bytes", err, "stderr_sha256", err_digest,
-                      "network_refused", refused, NULL);
+                      "network_allowed", allowed, "network_refused", refused, NULL);
 }
 
 void cay_exec_note_untold(struct cay_exec *x)

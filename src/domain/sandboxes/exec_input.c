@@ -70,8 +70,11 @@ static void pump(struct cay_exec *x)
                         continue;
                 }
                 if (in->done < in->len) {
-                        in->done += cay_box_channel_write(&x->ch, (const char *)in->bytes + in->done,
-                                                          in->len - in->done);
+                        const char *from = (const char *)in->bytes + in->done;
+                        size_t taken = cay_box_channel_write(&x->ch, from, in->len - in->done);
+
+                        cay_recording_input(x, from, taken);
+                        in->done += taken;
                         note_taken(x, in);
                 }
                 if (in->done < in->len)
@@ -79,6 +82,7 @@ static void pump(struct cay_exec *x)
                 if (in->eof) {
                         cay_spool_set_in_closed(&x->spool); /* first: a later front must not send more */
                         x->in_closed = true;
+                        cay_recording_input_end(x);
                         cay_box_channel_write_eof(&x->ch);
                 }
                 in->next = cay_box_channel_in_written(&x->ch);
@@ -205,6 +209,7 @@ int cay_service_exec_resize(struct cay_service *s, const struct cay_viewer *v, c
                 return -1;
         if (rows == 0 || cols == 0 || cay_box_channel_resize(&x->ch, rows, cols) < 0)
                 return cay_fail(err, CAY_INVALID, "terminal: rows and columns must be 1 to 65,535");
+        cay_recording_resize(x, rows, cols);
         cay_sandbox_use(sb);
         return 0;
 }
@@ -221,6 +226,7 @@ int cay_service_exec_signal(struct cay_service *s, const struct cay_viewer *v, c
                 return -1;
         if (cay_box_channel_signal(&x->ch, signo) < 0)
                 return cay_fail(err, CAY_INVALID, "signal: must be 1 to %d", CAY_BOX_SIGNAL_MAX);
+        cay_recording_signal(x, signo);
         cay_sandbox_use(sb);
         return 0;
 }
@@ -272,6 +278,7 @@ static int kill_running(struct cay_exec *x, struct cay_sandbox *sb, struct cay_e
         if (check_running(x, sb, err) < 0)
                 return -1;
         kill_as(x, CAY_CAUSE_KILLED);
+        cay_recording_signal(x, 0);
         cay_sandbox_use(sb);
         return 0;
 }

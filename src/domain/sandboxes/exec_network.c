@@ -25,6 +25,24 @@ static struct cay_exec_network *network_of(struct cay_exec *x)
         return x->network;
 }
 
+static void note_allowed(struct cay_exec *x, const char *host, unsigned port)
+{
+        struct cay_exec_network *n = network_of(x);
+
+        if (n == NULL || host[0] == '\0')
+                return;
+        for (unsigned i = 0; i < n->allowed_count; i++) {
+                if (n->allowed[i].port == port && strcmp(n->allowed[i].host, host) == 0) {
+                        n->allowed[i].count++;
+                        return;
+                }
+        }
+        if (n->allowed_count == CAY_EXEC_BLOCKED_MAX)
+                return;
+        n->allowed[n->allowed_count] = (struct cay_exec_blocked){ .port = port, .count = 1 };
+        cay_str_copy(n->allowed[n->allowed_count++].host, sizeof(n->allowed[0].host), host);
+}
+
 static void add(struct cay_exec *x, const char *host, unsigned port, uint64_t count, bool is_failure)
 {
         struct cay_exec_network *n = network_of(x);
@@ -54,6 +72,8 @@ void cay_exec_note_network(struct cay_exec *x, const struct cay_network_entry *e
 {
         bool is_refused = strcmp(e->verdict, "refused") == 0;
 
+        if (strcmp(e->verdict, "allowed") == 0 && e->port > 0)
+                note_allowed(x, e->name[0] != '\0' ? e->name : e->address, e->port);
         if (!is_refused && strcmp(e->verdict, "failed") != 0)
                 return;
         if (strncmp(e->why, "quota", 5) == 0) {

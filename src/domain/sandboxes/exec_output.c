@@ -76,6 +76,7 @@ void cay_exec_on_data(struct cay_box_channel *ch, enum cay_stream stream, const 
 
         cay_service_step_reached(CAY_SERVICE_STEP_exec_output);
         cay_exec_digest_add(x, i, bytes, len);
+        cay_recording_output(x, bytes, len);
         if (x->pending.len == 0)
                 r = cay_spool_put(&x->spool, i, bytes, len, low_mark(x));
         if (r < 0) {

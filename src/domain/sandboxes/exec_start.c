@@ -274,6 +274,7 @@ static int send_open(struct cay_exec *x, struct cay_error *err)
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "send the command");
         x->channel_number = cay_box_channel_number(&x->ch);
+        cay_recording_exec(x);
         cay_arena_done(&x->start_mem);
         x->env = (struct cay_field_map){ 0 };
         x->term = NULL;

@@ -69,6 +69,7 @@ void cay_sandbox_free(struct cay_sandbox *sb)
                 close(sb->workspace_peer);
         free(sb->workspace_below);
         free(sb->history);
+        cay_recording_close(sb);
         explicit_bzero(sb->secret, sizeof(sb->secret));
         free(sb->box_workspace);
         free(sb->policy);

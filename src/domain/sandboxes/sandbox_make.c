@@ -78,6 +78,10 @@ static int fill_new(struct cay_sandbox *sb, const struct cay_sandbox_new *w, str
                 return cay_fail(err, CAY_INVALID, "labels: too long together with metadata and env");
         if (sb->options.checkpoint && cay_snapshot_check_engine(sb, err) < 0)
                 return cay_wrap(err, "checkpoint");
+        if (sb->options.record && s->env.recordings_seed == NULL)
+                return cay_fail(err, CAY_UNSUPPORTED, "record: this daemon has no key for recordings");
+        if (sb->options.record && cay_snapshot_check_engine(sb, err) < 0)
+                return cay_wrap(err, "record");
         if (cay_sandbox_read_extras(sb, w->network, &w->ports, &w->volumes, err) < 0 ||
             (w->compare[0] != NULL && cay_sandbox_compare(sb, w->compare, err) < 0) ||
             cay_sandbox_read_policy(sb, w->policy, err) < 0 || cay_sandbox_check_datagrams(sb, err) < 0 ||

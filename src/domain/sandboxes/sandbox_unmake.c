@@ -256,6 +256,7 @@ static void remove_spools(struct cay_sandbox *sb)
 {
         while (sb->execs != NULL)
                 cay_exec_remove(sb->execs);
+        cay_recording_remove(sb);
 }
 
 static void destroyed(struct cay_sandbox *sb)

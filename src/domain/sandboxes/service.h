@@ -142,6 +142,8 @@ struct cay_service_env { /* borrowed: everything outlives the service */
         int (*secrets_text)(void *ctx, const char *owner, const char *secrets, struct cay_buf *out);
         const char *(*secrets_ca)(void *ctx);
         void *ctx;
+        /* By which recordings are encrypted (32 bytes; recording.h); copied. NULL: nothing can be recorded. */
+        const uint8_t *recordings_seed;
 };
 
 struct cay_service_report { /* what the start found, for the log; every sandbox of the store is in one of the first four */

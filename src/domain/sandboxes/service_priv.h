@@ -206,6 +206,10 @@ struct cay_sandbox {
         char before_text[200];
         enum cay_cause lost_as; /* CLEAN: the cause that its commands get */
 
+        struct cay_recording *recording; /* owned (recording_priv.h); NULL: none, or not looked for */
+        bool recording_known;            /* it was looked for */
+        bool is_undoing;                 /* an undo is under way in this process (undo.c) */
+
         /* the link */
         struct cay_box_client *client; /* owned */
         bool link_lost, unresponsive, ping_out, adopting;
@@ -234,6 +238,7 @@ struct cay_sandbox {
         bool no_history;              /* there was no room when its first point came */
 };
 
+#define CAY_RECORDING_SUFFIX ".recording"  /* of its file, behind the sandbox's id */
 #define CAY_EXEC_DIGEST_MAX (1024u * 1024) /* bytes of each stream that are hashed */
 #define CAY_EXEC_DIGEST_TEXT 65u
 
@@ -413,6 +418,32 @@ void cay_async_let_go_all(struct cay_service *s);
 void cay_async_unmake(struct cay_async *e, bool keep, unsigned ms);
 /* Removes a box without an owner, or (keep) all but its layer; the result is only logged. */
 void cay_async_remove_box(struct cay_engine_row *row, const char *id, bool keep);
+
+/* recording.c: writes it into the recording, if there is one (recording.h) */
+void cay_recording_exec(struct cay_exec *x); /* it was sent; before its variables are forgotten */
+void cay_recording_input(struct cay_exec *x, const void *bytes, size_t len);
+void cay_recording_input_end(struct cay_exec *x);
+void cay_recording_output(struct cay_exec *x, const void *bytes, size_t len); /* of a terminal */
+void cay_recording_resize(struct cay_exec *x, unsigned rows, unsigned cols);
+void cay_recording_signal(struct cay_exec *x, int signo); /* 0: it is killed */
+void cay_recording_exec_end(struct cay_exec *x);
+uint64_t cay_recording_file(struct cay_sandbox *sb,
+                            const struct cay_box_open *open); /* its number; 0: none */
+void cay_recording_file_data(struct cay_sandbox *sb, uint64_t number, const void *bytes, size_t len);
+void cay_recording_file_end(struct cay_sandbox *sb, uint64_t number, unsigned code, uint64_t bytes,
+                            const char *digest);
+
+/* recording_begin.c */
+void cay_recording_stop(struct cay_sandbox *sb, const char *why); /* also when there is none */
+void cay_recording_close(struct cay_sandbox *sb);                 /* the file stays */
+void cay_recording_remove(struct cay_sandbox *sb);
+
+/* file_note.c: one channel */
+bool cay_file_note_is_for(unsigned kind); /* it changes files */
+void cay_file_note_begin(struct cay_service_channel *ch, const struct cay_viewer *v,
+                         const struct cay_box_open *open);
+void cay_file_note_data(struct cay_service_channel *ch, const void *bytes, size_t len); /* that were taken */
+void cay_file_note_end(struct cay_service_channel *ch, unsigned code);                  /* enum cay_code */
 
 /* exec_digest.c */
 void cay_exec_digest_add(struct cay_exec *x, unsigned stream, const void *bytes, size_t len);
@@ -642,6 +673,10 @@ void cay_left_add(struct cay_engine_row *row, const char *id);
 void cay_left_note(struct cay_engine_row *row); /* all of its files were checked: stores that if it is new */
 void cay_left_tell(struct cay_service *s);      /* all of them were added: tells log and journal */
 void cay_left_free(struct cay_service *s);
+
+/* undo.c: an undo that another front began */
+void cay_undo_go_on(struct cay_sandbox *sb); /* also when there is none */
+void cay_undo_go_on_all(struct cay_service *s);
 
 /* tick.c */
 void cay_tick_by(struct cay_service *s, uint64_t in_ms); /* the engines and the store, within this time */

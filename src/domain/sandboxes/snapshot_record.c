@@ -51,6 +51,8 @@ int cay_snapshot_fill(struct cay_snapshot *n, const struct cay_sandbox *sb, stru
             cay_record_copy_map(&n->mem, &sb->env, &n->env) < 0 ||
             cay_sandbox_options_copy(&n->mem, &sb->options, &n->options) < 0)
                 return cay_fail(err, CAY_INTERNAL, "no memory for the snapshot");
+        n->options.undo_step = n->options.undo_kept = 0; /* of the sandbox alone */
+        n->options.undo_ran = n->options.asleep = false;
         n->created_wall_ms = cay_service_wall(n->service);
         return 0;
 }

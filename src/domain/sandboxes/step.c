@@ -184,6 +184,7 @@ static void on_restored(struct cay_async *e, const struct cay_error *err)
                 return;
         }
         cay_service_step_reached(CAY_SERVICE_STEP_undo_restored);
+        cay_recording_stop(sb, "undone");
         snprintf(number, sizeof(number), "%llu", (unsigned long long)(n != NULL ? n->step : 0));
         next = cay_async_new(s, sb, NULL, on_told);
         next->call = c;

@@ -27,6 +27,20 @@ void cay_service_step_list(struct cay_service *s, const struct cay_viewer *v, co
 /* number 0: the newest. CAY_NOT_FOUND: the sandbox has none of this number (any more). */
 int cay_service_step_get(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                          uint64_t number, struct cay_snapshot_view *ret, struct cay_error *err);
+struct cay_service_undo {
+        struct cay_service_call call;
+        uint64_t step;    /* asked for, 0: the newest; then: which */
+        uint64_t kept_as; /* the step of the files as they were */
+        unsigned ended;   /* commands */
+        bool is_back;     /* its files are the step's, whatever the job's error says */
+};
+
+/*
+ * Stops it, keeps its files as a step, puts the step's files in their place, and starts it again, if it ran. Whoever dies in between
+ * leaves that intention, and the next front goes on with it (undo.c).
+ */
+void cay_service_undo(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
+                      struct cay_service_undo *c);
 /* Gives a stopped sandbox the files of one of its steps, named by its id. */
 void cay_service_step_restore(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                               const char *step, struct cay_service_call *c);

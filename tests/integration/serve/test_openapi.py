@@ -270,6 +270,12 @@ def the_contexts(api):
 
 
 def snapshots(api):
+    kept = api.call("sandbox_create", 201, {"record": True})["sandbox_id"]
+    x = api.call("exec_run", body={"command": ["echo", "shown"], "tty": True}, id=kept)["exec_id"]
+    assert api.call("recording_get", id=kept)["terminals"][0]["exec_id"] == x
+    assert b"shown" in api.call("recording_cast", id=kept, exec=x)
+    assert api.call("sandbox_replay", body={}, id=kept)["same"]
+    api.call("sandbox_destroy", id=kept)
     box = api.call("sandbox_create", 201, {})["sandbox_id"]
     api.call("exec_run", body={"command": "true", "checkpoint": True}, id=box)
     assert api.call("step_list", id=box)["steps"][0]["before"] == "true"

@@ -203,12 +203,34 @@ def test_killed(d):
         t.join()
         ready_again(d)
         wait_for("its rest", lambda: not d.must(200, "GET", f"/api/sandboxes/{box}")["busy_with"])
-        if d.must(200, "GET", f"/api/sandboxes/{box}")["status"] == "stopped":
-            # 409: its last box is still on its way out
-            wait_for("its start", lambda: d.ask("POST", f"/api/sandboxes/{box}/start").status == 200)
+        wait_for("what another front does about it", lambda: d.must(200, "GET", f"/api/sandboxes/{box}")["status"] == "ready")
         assert d.run(box, "cat /workspace/f")["stdout"] in ("1\n", "2\n")
     undo(d, box, step=1)
     assert "No such file" in d.run(box, "cat /workspace/f")["stderr"]
+    remove(d, box)
+
+
+def test_warden_killed(d):
+    """The same of the warden, with which sandboxes end; their files stay, the one or the other."""
+    box = d.make(checkpoint=True)
+    d.run(box, "echo 1 > /workspace/f; sync")
+    d.run(box, "echo 2 > /workspace/f; sync")
+    for patience in (0.0, 0.03, 0.08):
+        warden = d.child("cay-warden")
+        t = threading.Timer(patience, lambda: os.kill(d.child("cay-warden"), signal.SIGKILL))
+        t.start()
+        try:
+            d.ask("POST", f"/api/sandboxes/{box}/undo", {"step": 2})
+        except OSError:
+            pass
+        t.join()
+        wait_for("another warden", lambda warden=warden: d.child("cay-warden") != warden)
+        ready_again(d)
+        # One that ran when its warden was killed has failed; one that was being undone is started by the next front.
+        state = wait_for("its rest", lambda: (b := d.must(200, "GET", f"/api/sandboxes/{box}"))["status"] in ("ready", "error") and not b["busy_with"] and b["status"])
+        if state == "error":
+            wait_for("its start", lambda: d.ask("POST", f"/api/sandboxes/{box}/start").status == 200)
+        assert d.run(box, "cat /workspace/f")["stdout"] in ("1\n", "2\n")
     remove(d, box)
 
 

@@ -30,6 +30,9 @@ export const OPERATIONS = {
   step_list: { method: "GET", path: "/api/sandboxes/{id}/steps", query: [], body: null, answer: "json", once: false },
   step_diff: { method: "POST", path: "/api/sandboxes/{id}/diff", query: [], body: "json", answer: "json", once: false },
   sandbox_undo: { method: "POST", path: "/api/sandboxes/{id}/undo", query: [], body: "json", answer: "json", once: false },
+  recording_get: { method: "GET", path: "/api/sandboxes/{id}/recording", query: [], body: null, answer: "json", once: false },
+  recording_cast: { method: "GET", path: "/api/sandboxes/{id}/recording/{exec}/cast", query: [], body: null, answer: "bytes", once: false },
+  sandbox_replay: { method: "POST", path: "/api/sandboxes/{id}/replay", query: [], body: "json", answer: "json", once: false },
   volume_list: { method: "GET", path: "/api/volumes", query: ["owner","engine"], body: null, answer: "json", once: false },
   volume_remove: { method: "DELETE", path: "/api/volumes/{name}", query: [], body: "json", answer: "json", once: false },
   template_list: { method: "GET", path: "/api/templates", query: ["task"], body: null, answer: "json", once: false },
@@ -188,6 +191,9 @@ export interface Operations {
   step_list: { args: t.StepListArgs; result: t.StepListResult };
   step_diff: { args: t.StepDiffArgs; result: t.StepDiffResult };
   sandbox_undo: { args: t.SandboxUndoArgs; result: t.SandboxUndoResult };
+  recording_get: { args: t.RecordingGetArgs; result: t.Recording };
+  recording_cast: { args: t.RecordingCastArgs; result: Answer };
+  sandbox_replay: { args: t.SandboxReplayArgs; result: t.Replay };
   volume_list: { args: t.VolumeListArgs; result: t.VolumeListResult };
   volume_remove: { args: t.VolumeRemoveArgs; result: t.VolumeRemoveResult };
   template_list: { args: t.TemplateListArgs; result: t.TemplateListResult };
@@ -465,6 +471,31 @@ export class Calls {
    */
   sandboxUndo(args: t.SandboxUndoArgs, options?: CallOptions): Promise<t.SandboxUndoResult> {
     return this.caller.call("sandbox_undo", args, undefined, options);
+  }
+
+  /**
+   * Shows what is recorded of a sandbox: since when, how much, whether it ended (stopped: limit, disk, undone),
+   * and its terminals. GET /api/sandboxes/{id}/recording, scope read
+   */
+  recordingGet(args: t.RecordingGetArgs, options?: CallOptions): Promise<t.Recording> {
+    return this.caller.call("recording_get", args, undefined, options);
+  }
+
+  /**
+   * Returns a recorded terminal as asciicast v2: its output and sizes with their times. GET
+   * /api/sandboxes/{id}/recording/{exec}/cast, scope read
+   */
+  recordingCast(args: t.RecordingCastArgs, options?: CallOptions): Promise<Answer> {
+    return this.caller.call("recording_cast", args, undefined, options);
+  }
+
+  /**
+   * Runs what was recorded of a sandbox again, in a new one with the files with which the recording began, and
+   * tells where exit codes, causes or output differ, the first first. POST /api/sandboxes/{id}/replay, scope
+   * exec
+   */
+  sandboxReplay(args: t.SandboxReplayArgs, options?: CallOptions): Promise<t.Replay> {
+    return this.caller.call("sandbox_replay", args, undefined, options);
   }
 
   /**

@@ -48,11 +48,9 @@ export interface CreatedSandbox {
   sleep_after_s: number;
   asleep: boolean;
   checkpoint: boolean;
-  font_cache: boolean;
+  record: boolean;
   own_user_only: boolean;
   machine: string | null;
-  browser_seconds: number;
-  browser_follows: boolean;
   created_at: string | null;
   started_at: string | null;
   changed_at: string | null;
@@ -95,11 +93,9 @@ export interface Sandbox {
   sleep_after_s: number;
   asleep: boolean;
   checkpoint: boolean;
-  font_cache: boolean;
+  record: boolean;
   own_user_only: boolean;
   machine: string | null;
-  browser_seconds: number;
-  browser_follows: boolean;
   created_at: string | null;
   started_at: string | null;
   changed_at: string | null;
@@ -237,6 +233,52 @@ export interface File {
   target_base64?: string;
 }
 
+export interface Recording {
+  sandbox_id: string;
+  snapshot_id: string;
+  began_at: string | null;
+  duration_ms: number;
+  commands: number;
+  files: number;
+  bytes: number;
+  limit: number;
+  stopped: string | null;
+  terminals: RecordedTerminal[];
+}
+
+export interface RecordedTerminal {
+  exec_id: string;
+  command: string;
+  started_at: string | null;
+  duration_ms: number;
+  bytes: number;
+  ended: boolean;
+}
+
+export interface Replay {
+  sandbox_id: string;
+  snapshot_id: string;
+  replay_id: string | null;
+  same: boolean;
+  commands: number;
+  compared: number;
+  files: number;
+  variables_left_out: number;
+  stopped: string | null;
+  timed_out: boolean;
+  duration_ms: number;
+  count: number;
+  differences: Difference[];
+}
+
+export interface Difference {
+  exec_id: string | null;
+  command: string;
+  what: string;
+  was: string;
+  now: string;
+}
+
 export interface NamedVolume {
   name: string;
   owner: string;
@@ -263,10 +305,8 @@ export interface Template {
   on_timeout: string | null;
   sleep_after_s: number;
   checkpoint: boolean;
-  font_cache: boolean;
+  record: boolean;
   machine: string | null;
-  browser_seconds: number;
-  browser_follows: boolean;
   needs_confirm: boolean;
   auto_cleanup: boolean;
   limits: Limits;
@@ -274,8 +314,6 @@ export interface Template {
   idle_time_ms: number;
   max_concurrent: number;
   pool: number;
-  pool_learned: boolean;
-  warm: string[];
   env: string[];
   command: string | string[];
   interpreter: string | string[];
@@ -617,9 +655,6 @@ export interface Metrics {
     making: number;
     wanted: number;
     most: number;
-    warm: number;
-    memory_bytes: number;
-    memory_limit_bytes: number;
     claimed: number;
     missed: number;
     failed: number;
@@ -785,57 +820,6 @@ export interface BrowserTabState {
   dialog?: BrowserDialog;
 }
 
-export interface BrowserState {
-  sandbox_id: string;
-  status: string;
-  exec_id: string | null;
-  clients: number;
-  failed: boolean;
-  timed_out: boolean;
-  cause_text: string | null;
-  started_at: string | null;
-  ended_at: string | null;
-  lived_ms: number;
-}
-
-export interface BrowserDownloadKept {
-  id: string;
-  path: string;
-  name: string;
-  url: string;
-  bytes: number;
-  state: string;
-  error: string | null;
-  started_at: string | null;
-}
-
-export interface BrowserLogRequest {
-  number: number;
-  id: string;
-  tab_id: string;
-  loader_id: string;
-  method: string;
-  url: string;
-  type: string;
-  state: string;
-  status: number | null;
-  mime_type: string | null;
-  error: string | null;
-  bytes: number;
-  at_ms: number;
-  duration_ms: number;
-}
-
-export interface BrowserLogMessage {
-  number: number;
-  tab_id: string;
-  level: string;
-  text: string;
-  url: string | null;
-  line: number;
-  at_ms: number;
-}
-
 export interface Network {
   network: string;
   allow: string[];
@@ -898,9 +882,6 @@ export interface MachineAdded {
 export interface Machine {
   name: string;
   state: string;
-  url: string;
-  problem: string;
-  next_try_at: string | null;
   about: string;
   fingerprint: string;
   created_at: string | null;
@@ -1202,19 +1183,12 @@ export interface SandboxCreateArgs {
   /** make a step before each command, so that it can be undone (`cay log`, `cay undo`) */
   checkpoint?: boolean | null;
   /**
-   * show the machine's cache of fonts in it, so that browsers and desktops start sooner (template `host`, engine
-   * native)
+   * keep what is asked of it, encrypted, so that it can be run again (`cay replay`) and its terminals shown
+   * (`cay cast`)
    */
-  font_cache?: boolean | null;
+  record?: boolean | null;
   /** make it on this machine of yours, which `cay agent` connects (engine: remote) */
   machine?: string | null;
-  /**
-   * let its browser start once and live at most so many seconds; five minutes after the browser's end the
-   * sandbox is destroyed
-   */
-  browser_seconds?: number | null;
-  /** with browser_seconds: close the browser when its last client has left, or when none came for five minutes */
-  browser_follows?: boolean | null;
   /** confirmation token from the answer to the first request */
   confirm?: string | null;
   /** stored as the label project_name */
@@ -1593,6 +1567,30 @@ export interface SandboxUndoResult {
   processes: boolean;
 }
 
+/** Arguments of recording_get. */
+export interface RecordingGetArgs {
+  /** id or name of the sandbox */
+  id: string;
+}
+
+/** Arguments of recording_cast. */
+export interface RecordingCastArgs {
+  /** id or name of the sandbox */
+  id: string;
+  /** the terminal's exec id (recording_get) */
+  exec: string;
+}
+
+/** Arguments of sandbox_replay. */
+export interface SandboxReplayArgs {
+  /** id or name of the sandbox */
+  id: string;
+  /** time for all of it; default 10 minutes */
+  timeout?: number | string | null;
+  /** keep the sandbox in which it was run again (replay_id); it expires 2 minutes after that time */
+  keep?: boolean | null;
+}
+
 /** Arguments of volume_list. */
 export interface VolumeListArgs {
   /** whose; for admins: default of a list is everybody's */
@@ -1666,10 +1664,8 @@ export interface TemplateGetResult {
   on_timeout: string | null;
   sleep_after_s: number;
   checkpoint: boolean;
-  font_cache: boolean;
+  record: boolean;
   machine: string | null;
-  browser_seconds: number;
-  browser_follows: boolean;
   needs_confirm: boolean;
   auto_cleanup: boolean;
   limits: Limits;
@@ -1677,8 +1673,6 @@ export interface TemplateGetResult {
   idle_time_ms: number;
   max_concurrent: number;
   pool: number;
-  pool_learned: boolean;
-  warm: string[];
   env: string[];
   command: string | string[];
   interpreter: string | string[];
@@ -1879,19 +1873,12 @@ export interface CodeRunArgs {
   /** make a step before each command, so that it can be undone (`cay log`, `cay undo`) */
   checkpoint?: boolean | null;
   /**
-   * show the machine's cache of fonts in it, so that browsers and desktops start sooner (template `host`, engine
-   * native)
+   * keep what is asked of it, encrypted, so that it can be run again (`cay replay`) and its terminals shown
+   * (`cay cast`)
    */
-  font_cache?: boolean | null;
+  record?: boolean | null;
   /** make it on this machine of yours, which `cay agent` connects (engine: remote) */
   machine?: string | null;
-  /**
-   * let its browser start once and live at most so many seconds; five minutes after the browser's end the
-   * sandbox is destroyed
-   */
-  browser_seconds?: number | null;
-  /** with browser_seconds: close the browser when its last client has left, or when none came for five minutes */
-  browser_follows?: boolean | null;
   /** confirmation token from the answer to the first request */
   confirm?: string | null;
   /** single-use id: a second request with it runs nothing (409) */
@@ -2681,15 +2668,6 @@ export interface BrowserStartArgs {
   height?: number | null;
   /** open pages whose certificate is not valid */
   ignore_certificate_errors?: boolean | null;
-  /**
-   * folder for its profile (cookies, logins, storage), below /: in a volume it outlives the sandbox; one browser
-   * at a time; default: one that ends with the sandbox
-   */
-  profile?: string | null;
-  /** with profile: begin with a copy of it, and leave it as it is */
-  copy?: boolean | null;
-  /** note requests and consoles of all pages from the start (browser_logs) */
-  logs?: boolean | null;
 }
 
 /** Arguments of browser_stop. */
@@ -2759,8 +2737,6 @@ export interface BrowserRunArgs {
     /** names that it may look up per second (50) */
     network_queries?: number | string | null;
   } | null;
-  /** single-use id: a second request with it opens nothing and gets 409 */
-  execution_id?: string | null;
 }
 
 /** Arguments of browser_navigate. */
@@ -3435,49 +3411,6 @@ export interface BrowserLinkResult {
   expires_at: string | null;
 }
 
-/** Arguments of browser_list. */
-export interface BrowserListArgs {
-  /** only of this sandbox */
-  sandbox?: string;
-}
-
-/** Answer of browser_list. */
-export interface BrowserListResult {
-  browsers: BrowserState[];
-  more: boolean;
-}
-
-/** Arguments of browser_downloads. */
-export interface BrowserDownloadsArgs {
-  /** the sandbox */
-  id: string;
-}
-
-/** Answer of browser_downloads. */
-export interface BrowserDownloadsResult {
-  sandbox_id: string;
-  downloads: BrowserDownloadKept[];
-}
-
-/** Arguments of browser_downloads_zip. */
-export interface BrowserDownloadsZipArgs {
-  /** the sandbox */
-  id: string;
-}
-
-/** Arguments of browser_logs. */
-export interface BrowserLogsArgs {
-  /** the sandbox */
-  id: string;
-}
-
-/** Answer of browser_logs. */
-export interface BrowserLogsResult {
-  sandbox_id: string;
-  requests: BrowserLogRequest[];
-  messages: BrowserLogMessage[];
-}
-
 /** Arguments of network_get. */
 export interface NetworkGetArgs {
   /** the sandbox */
@@ -3586,11 +3519,6 @@ export interface SecretRemoveArgs {
 export interface RemoteAddArgs {
   /** a name for the machine: 1 to 63 characters a-z, 0-9 or '-' */
   name: string;
-  /**
-   * where its agent listens (`cay agent --listen`), like wss://HOST: the daemon dials it. Without: the agent
-   * dials
-   */
-  url?: string | null;
 }
 
 /** Arguments of remote_list. */
@@ -3951,19 +3879,12 @@ export interface ServiceExecuteArgs {
   /** make a step before each command, so that it can be undone (`cay log`, `cay undo`) */
   checkpoint?: boolean | null;
   /**
-   * show the machine's cache of fonts in it, so that browsers and desktops start sooner (template `host`, engine
-   * native)
+   * keep what is asked of it, encrypted, so that it can be run again (`cay replay`) and its terminals shown
+   * (`cay cast`)
    */
-  font_cache?: boolean | null;
+  record?: boolean | null;
   /** make it on this machine of yours, which `cay agent` connects (engine: remote) */
   machine?: string | null;
-  /**
-   * let its browser start once and live at most so many seconds; five minutes after the browser's end the
-   * sandbox is destroyed
-   */
-  browser_seconds?: number | null;
-  /** with browser_seconds: close the browser when its last client has left, or when none came for five minutes */
-  browser_follows?: boolean | null;
   /** comes back with the answer */
   metadata?: unknown;
   /** single-use id */

@@ -51,11 +51,9 @@ class _CreatedSandboxAlways(TypedDict):
     sleep_after_s: int
     asleep: bool
     checkpoint: bool
-    font_cache: bool
+    record: bool
     own_user_only: bool
     machine: Optional[str]
-    browser_seconds: int
-    browser_follows: bool
     created_at: Optional[str]
     started_at: Optional[str]
     changed_at: Optional[str]
@@ -101,11 +99,9 @@ class _SandboxAlways(TypedDict):
     sleep_after_s: int
     asleep: bool
     checkpoint: bool
-    font_cache: bool
+    record: bool
     own_user_only: bool
     machine: Optional[str]
-    browser_seconds: int
-    browser_follows: bool
     created_at: Optional[str]
     started_at: Optional[str]
     changed_at: Optional[str]
@@ -255,6 +251,52 @@ class File(_FileAlways, total=False):
     target_base64: str
 
 
+class Recording(TypedDict):
+    sandbox_id: str
+    snapshot_id: str
+    began_at: Optional[str]
+    duration_ms: int
+    commands: int
+    files: int
+    bytes: int
+    limit: int
+    stopped: Optional[str]
+    terminals: List[RecordedTerminal]
+
+
+class RecordedTerminal(TypedDict):
+    exec_id: str
+    command: str
+    started_at: Optional[str]
+    duration_ms: int
+    bytes: int
+    ended: bool
+
+
+class Replay(TypedDict):
+    sandbox_id: str
+    snapshot_id: str
+    replay_id: Optional[str]
+    same: bool
+    commands: int
+    compared: int
+    files: int
+    variables_left_out: int
+    stopped: Optional[str]
+    timed_out: bool
+    duration_ms: int
+    count: int
+    differences: List[Difference]
+
+
+class Difference(TypedDict):
+    exec_id: Optional[str]
+    command: str
+    what: str
+    was: str
+    now: str
+
+
 class _NamedVolumeAlways(TypedDict):
     name: str
     owner: str
@@ -284,10 +326,8 @@ class _TemplateAlways(TypedDict):
     on_timeout: Optional[str]
     sleep_after_s: int
     checkpoint: bool
-    font_cache: bool
+    record: bool
     machine: Optional[str]
-    browser_seconds: int
-    browser_follows: bool
     needs_confirm: bool
     auto_cleanup: bool
     limits: Limits
@@ -295,8 +335,6 @@ class _TemplateAlways(TypedDict):
     idle_time_ms: int
     max_concurrent: int
     pool: int
-    pool_learned: bool
-    warm: List[str]
     env: List[str]
     command: Union[str, List[str]]
     interpreter: Union[str, List[str]]
@@ -666,9 +704,6 @@ class MetricsPool(TypedDict):
     making: int
     wanted: int
     most: int
-    warm: int
-    memory_bytes: int
-    memory_limit_bytes: int
     claimed: int
     missed: int
     failed: int
@@ -863,57 +898,6 @@ class BrowserTabState(_BrowserTabStateAlways, total=False):
     dialog: BrowserDialog
 
 
-class BrowserState(TypedDict):
-    sandbox_id: str
-    status: str
-    exec_id: Optional[str]
-    clients: int
-    failed: bool
-    timed_out: bool
-    cause_text: Optional[str]
-    started_at: Optional[str]
-    ended_at: Optional[str]
-    lived_ms: int
-
-
-class BrowserDownloadKept(TypedDict):
-    id: str
-    path: str
-    name: str
-    url: str
-    bytes: int
-    state: str
-    error: Optional[str]
-    started_at: Optional[str]
-
-
-class BrowserLogRequest(TypedDict):
-    number: int
-    id: str
-    tab_id: str
-    loader_id: str
-    method: str
-    url: str
-    type: str
-    state: str
-    status: Optional[int]
-    mime_type: Optional[str]
-    error: Optional[str]
-    bytes: int
-    at_ms: int
-    duration_ms: int
-
-
-class BrowserLogMessage(TypedDict):
-    number: int
-    tab_id: str
-    level: str
-    text: str
-    url: Optional[str]
-    line: int
-    at_ms: int
-
-
 class Network(TypedDict):
     network: str
     allow: List[str]
@@ -976,9 +960,6 @@ class MachineAdded(TypedDict):
 class Machine(TypedDict):
     name: str
     state: str
-    url: str
-    problem: str
-    next_try_at: Optional[str]
     about: str
     fingerprint: str
     created_at: Optional[str]
@@ -1370,10 +1351,8 @@ class _TemplateGetResultAlways(TypedDict):
     on_timeout: Optional[str]
     sleep_after_s: int
     checkpoint: bool
-    font_cache: bool
+    record: bool
     machine: Optional[str]
-    browser_seconds: int
-    browser_follows: bool
     needs_confirm: bool
     auto_cleanup: bool
     limits: Limits
@@ -1381,8 +1360,6 @@ class _TemplateGetResultAlways(TypedDict):
     idle_time_ms: int
     max_concurrent: int
     pool: int
-    pool_learned: bool
-    warm: List[str]
     env: List[str]
     command: Union[str, List[str]]
     interpreter: Union[str, List[str]]
@@ -1960,22 +1937,6 @@ class BrowserConsoleResult(_BrowserConsoleResultAlways, total=False):
 class BrowserLinkResult(TypedDict):
     url: str
     expires_at: Optional[str]
-
-
-class BrowserListResult(TypedDict):
-    browsers: List[BrowserState]
-    more: bool
-
-
-class BrowserDownloadsResult(TypedDict):
-    sandbox_id: str
-    downloads: List[BrowserDownloadKept]
-
-
-class BrowserLogsResult(TypedDict):
-    sandbox_id: str
-    requests: List[BrowserLogRequest]
-    messages: List[BrowserLogMessage]
 
 
 class NetworkUpdateLimits(TypedDict, total=False):
