@@ -10,6 +10,7 @@ import { Life, lifeOf, whyGone } from './life.js';
 import { loadTerminal } from './load_terminal.js';
 import './files.js';
 import './activity.js';
+import './timeline.js';
 import './processes.js';
 import './charts.js';
 import './network.js';
@@ -24,6 +25,7 @@ const PANES = [
   ['files', 'Files', 'cay-files'],
   ['desktop', 'Desktop', 'cay-desktop'],
   ['activity', 'Activity', 'cay-activity', 'always'],
+  ['timeline', 'Time line', 'cay-timeline', 'always'],
   ['processes', 'Processes', 'cay-processes'],
   ['network', 'Network', 'cay-network', 'always'],
   ['charts', 'Charts', 'cay-charts', 'paused'],

@@ -14,6 +14,7 @@ import * as others from './steps_others.mjs';
 import * as sandbox from './steps_sandbox.mjs';
 import * as signIn from './steps_sign_in.mjs';
 import * as terminal from './steps_terminal.mjs';
+import * as time from './steps_time.mjs';
 import * as tryIt from './steps_try.mjs';
 import { pictures } from './pictures.mjs';
 import { real_builds } from './steps_builds.mjs';
@@ -39,7 +40,7 @@ const { activity_processes_ports_charts, a_refusal_that_passes, news_do_not_wait
 const beside = { activity_processes_ports_charts, a_refusal_that_passes, news_do_not_wait_for_a_broken_list };
 const { a_desktop_comes_back, ...desk } = desktop;
 const LANES = [{ owner: 'ada', steps: { ...list, ...create, ...inside } }, { owner: 'ben', steps: { ...signIn, ...keyboard, ...others, ...beside } },
-  { owner: 'cyd', steps: { ...files, ...tryIt, ...desk, ...machines } }, { owner: 'cleo', steps: terminal }];
+  { owner: 'cyd', steps: { ...files, ...tryIt, ...desk, ...machines } }, { owner: 'cleo', steps: { ...terminal, ...time } }];
 
 const wanted = process.argv.slice(2);
 const browser = await openBrowser();

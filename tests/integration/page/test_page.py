@@ -102,6 +102,15 @@ class Helper:
     def run(self, owner, box, command):
         return self.d.must(200, "POST", f"/api/sandboxes/{box}/execute", {"command": command}, token=self.token(owner))
 
+    def tty(self, owner, box, command):
+        """A command in a terminal, to its end."""
+        x = self.d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": ["sh", "-c", command], "tty": True, "background": True, "rows": 20, "cols": 80},
+                        token=self.token(owner))["exec_id"]
+        wait_for("its end", lambda: self.d.must(200, "GET", f"/api/sandboxes/{box}/execs/{x}", token=self.token(owner))["status"] == "ended")
+
+    def boxes(self, owner):
+        return [b["sandbox_id"] for b in self.d.must(200, "GET", "/api/sandboxes", token=self.token(owner))["sandboxes"]]
+
     def post(self, owner, path):
         self.d.must(200, "POST", path, {}, token=self.token(owner))
 
