@@ -14,8 +14,10 @@
 #include "foundation/base/parse.h"
 #include "foundation/base/str.h"
 #include "dialects/browser/cdp.h"
+#include "dialects/browser/live.h"
 #include "dialects/containers/containers.h"
 #include "domain/browser/browser.h"
+#include "domain/browser/recording.h"
 #include "dialects/sandbox_service/service_api.h"
 #include "dialects/page/ui.h"
 #include "dialects/page/vnc.h"
@@ -297,6 +299,34 @@ static void remove_spool(void *ctx, const char *name)
         cay_remover_take(((struct front *)ctx)->remover, name);
 }
 
+static void remove_recording(void *ctx, const char *name)
+{
+        cay_remover_take(((struct front *)ctx)->recordings_remover, name);
+}
+
+static uint64_t more_disk(void *ctx, const char *owner)
+{
+        return cay_recordings_disk(((struct front *)ctx)->browsers, owner);
+}
+
+static int open_browsers(struct front *f, struct cay_error *err)
+{
+        const struct cay_browsers_env env = { .loop = f->loop,
+                                              .service = f->service,
+                                              .budgets = &f->budgets,
+                                              .has_recordings = true,
+                                              .keeps_unowned = f->keeps_unowned,
+                                              .recordings_dir = f->recordings_fd,
+                                              .remove_recording = remove_recording,
+                                              .ctx = f };
+
+        f->recordings_remover = cay_remover_new(f->recordings_fd);
+        if (!f->recordings_remover)
+                return cay_fail(err, CAY_INTERNAL, "no thread that removes recordings");
+        f->browsers = cay_browsers_new(&env);
+        return f->browsers ? 0 : cay_fail(err, CAY_INTERNAL, "no memory for browsers");
+}
+
 static int open_service(struct front *f, struct cay_error *err)
 {
         const struct cay_config *c = &f->config;
@@ -327,6 +357,7 @@ static int open_service(struct front *f, struct cay_error *err)
                 .secrets_ca = cay_front_secrets_ca,
                 .free_json = free_json,
                 .recordings_seed = f->vault ? f->recordings_seed : NULL,
+                .more_disk = more_disk,
                 .ctx = f,
         };
 
@@ -484,6 +515,7 @@ static int open_all(struct front *f, unsigned tcp_count, struct cay_error *err)
         struct cay_rest_dialect dialects[] = { { cay_containers_rows, cay_containers_count },
                                                { cay_service_rows, cay_service_count },
                                                { cay_cdp_rows, cay_cdp_count },
+                                               { cay_live_rows, cay_live_count },
                                                { cay_ui_rows, cay_ui_count },
                                                { cay_vnc_rows, cay_vnc_count },
                                                { NULL, 1 } };
@@ -502,9 +534,8 @@ static int open_all(struct front *f, unsigned tcp_count, struct cay_error *err)
                 return -1;
         if (open_service(f, err) < 0)
                 return cay_wrap(err, "read the state");
-        f->browsers = cay_browsers_new(&(struct cay_browsers_env){ f->loop, f->service, &f->budgets });
-        if (!f->browsers)
-                return cay_fail(err, CAY_INTERNAL, "no memory for browsers");
+        if (open_browsers(f, err) < 0)
+                return -1;
         cay_budgets_init(&f->budgets, (size_t)f->config.client_memory);
         f->seats = cay_seats_new();
         if (!f->seats)
@@ -536,6 +567,7 @@ static void close_all(struct front *f)
         cay_browsers_free(f->browsers);
         cay_service_free(f->service);
         cay_remover_free(f->remover);
+        cay_remover_free(f->recordings_remover);
         cay_front_ports_free(cay_take(f->ports));
         for (int i = 0; f->loop && i < LAST_ROUNDS && cay_job_queue_drain(cay_loop_jobs(f->loop)); i++)
                 ;
@@ -604,7 +636,7 @@ int cay_front_main(int argc, char **argv)
                 free(f);
                 return 2;
         }
-        f->state_fd = f->spool_fd = -1;
+        f->state_fd = f->spool_fd = f->recordings_fd = -1;
         r = serve(f, (unsigned)tcp_count, argv + 3, &err);
         if (r < 0)
                 cay_log_error("the front cannot go on", "error=%s", err.msg);

@@ -99,14 +99,21 @@ static void raise_files(void)
         setrlimit(RLIMIT_NOFILE, &files); /* fewer is fine: then fewer clients can be served at once */
 }
 
-static int open_spool(struct front *f, struct cay_error *err)
+static int open_folder(struct front *f, const char *name, const char *what, int *ret, struct cay_error *err)
 {
-        if (mkdirat(f->state_fd, "spool", 0700) < 0 && errno != EEXIST)
+        if (mkdirat(f->state_fd, name, 0700) < 0 && errno != EEXIST)
                 return cay_fail_sys(err, errno == ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, -errno,
-                                    "make the folder for output");
-        f->spool_fd = sys_open_beneath(f->state_fd, "spool", O_RDONLY | O_DIRECTORY, 0);
-        return f->spool_fd < 0 ? cay_fail_sys(err, CAY_INTERNAL, f->spool_fd, "open the folder for output")
-                               : 0;
+                                    "make the folder for %s", what);
+        *ret = sys_open_beneath(f->state_fd, name, O_RDONLY | O_DIRECTORY, 0);
+        return *ret < 0 ? cay_fail_sys(err, CAY_INTERNAL, *ret, "open the folder for %s", what) : 0;
+}
+
+static int open_folders(struct front *f, struct cay_error *err)
+{
+        return open_folder(f, "spool", "output", &f->spool_fd, err) < 0 ||
+                               open_folder(f, "recordings", "recordings", &f->recordings_fd, err) < 0
+                       ? -1
+                       : 0;
 }
 
 /*
@@ -173,5 +180,5 @@ int cay_front_prepare(struct front *f, struct cay_error *err)
         close(CAY_HAND_DATA);
         if (cay_front_landlock(f->state_fd, registry_fd, err) < 0)
                 return -1;
-        return open_spool(f, err);
+        return open_folders(f, err);
 }

@@ -325,7 +325,9 @@ int cay_reach_call(struct cay_reach *r, const struct cay_values *v, int fd, int 
         if (cay_reach_begin(r, &c, v, fd, wait_ms, err) < 0 ||
             cay_client_conn_collect(&c, &ret->body, wait_ms, err) < 0)
                 return -1;
-        ret->is_picture = strncmp(c.answer.type, "image/", 6) == 0;
+        ret->is_picture = strncmp(c.answer.type, "image/", 6) == 0 ||
+                          strcmp(c.answer.type, "application/pdf") == 0 ||
+                          strcmp(c.answer.type, "application/x-tar") == 0;
         if (!ret->is_picture && cay_json_view_open(cay_buf_data(&ret->body), ret->body.len, &ret->json) < 0)
                 return cay_fail(err, CAY_UNAVAILABLE,
                                 "the server there is not a Cay daemon: its answer is not JSON");

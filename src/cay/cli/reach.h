@@ -51,7 +51,7 @@ int cay_reach_open(struct cay_reach *r, const struct cay_reach_args *args, struc
         }
 
 struct cay_reach_answer {
-        bool is_picture;     /* body is one, and there is no json */
+        bool is_picture;     /* body is one, a PDF or an archive, and there is no json */
         struct cay_buf body; /* owned */
         struct cay_json_view json;
 };

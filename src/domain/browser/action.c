@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "domain/browser/browser_priv.h"
+#include "domain/browser/cdp_policy.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/str.h"
 
@@ -552,6 +553,11 @@ void cay_action_begin(struct cay_browsers *bs, const struct cay_viewer *v, struc
 
         a->begin_ms = cay_clock_ms();
         cay_buf_init(&a->kept, CAY_CDP_MESSAGE_MAX);
+        if (b && a->row->flags & CAY_ACTION_ACTS && cay_live_is_taken(b)) {
+                cay_fail(&a->err, CAY_CONFLICT, "%s", CAY_CDP_TAKEN);
+                cay_timer_set(bs->env.loop, &a->pause, 0, on_failed_soon);
+                return;
+        }
         if (!b) {
                 a->field = a->err.code == CAY_NOT_FOUND ? "id" : NULL;
                 cay_timer_set(bs->env.loop, &a->pause, 0, on_failed_soon);

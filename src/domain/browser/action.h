@@ -59,6 +59,7 @@ enum {                          /* of rows */
        CAY_ACTION_DIALOG = 4,   /* works while a dialog is open */
        CAY_ACTION_SETTLES = 8,  /* may lead to another page, which is waited for */
        CAY_ACTION_REVIVES = 16, /* works on a tab that has crashed */
+       CAY_ACTION_ACTS = 32,    /* does what a person does, too: not while one has taken over (live.h) */
 };
 
 struct cay_action_row {

@@ -339,7 +339,7 @@ static const struct cay_step step_files = { .method = "DOM.setFileInputFiles",
                                             .put = put_files,
                                             .refused = refused_files };
 
-#define INPUT (CAY_ACTION_TAB | CAY_ACTION_INPUT | CAY_ACTION_SETTLES)
+#define INPUT (CAY_ACTION_TAB | CAY_ACTION_INPUT | CAY_ACTION_SETTLES | CAY_ACTION_ACTS)
 #define ELEMENT &cay_step_world, &cay_step_resolve, &cay_step_find
 
 const struct cay_action_row cay_action_rows_input[] = {
@@ -353,7 +353,7 @@ const struct cay_action_row cay_action_rows_input[] = {
           { ELEMENT, &step_focus, &step_erase, &step_insert, &step_enter_down, &step_enter_up } },
         { "press", INPUT, { &step_check_keys, &step_down, &step_up } },
         { "scroll",
-          CAY_ACTION_TAB | CAY_ACTION_INPUT,
+          CAY_ACTION_TAB | CAY_ACTION_INPUT | CAY_ACTION_ACTS,
           { &step_wheel_world, &cay_step_resolve, &cay_step_find, &cay_step_aim, &step_middle,
             &step_wheel } },
         { "select", INPUT, { ELEMENT, &step_select }, .put = put_selected },

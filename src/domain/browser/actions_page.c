@@ -329,7 +329,7 @@ static enum cay_step_next put_dialog(struct cay_action *a, struct cay_json *j)
 
 static const struct cay_step step_dialog = { .method = "Page.handleJavaScriptDialog", .put = put_dialog };
 
-#define NAVIGATES (CAY_ACTION_TAB | CAY_ACTION_INPUT | CAY_ACTION_REVIVES)
+#define NAVIGATES (CAY_ACTION_TAB | CAY_ACTION_INPUT | CAY_ACTION_REVIVES | CAY_ACTION_ACTS)
 
 const struct cay_action_row cay_action_rows_page[] = {
         { "navigate", NAVIGATES, { &cay_step_navigate, &cay_step_loaded }, .put = cay_action_put_loaded },
@@ -340,6 +340,8 @@ const struct cay_action_row cay_action_rows_page[] = {
         { "wait",
           CAY_ACTION_TAB | CAY_ACTION_INPUT,
           { &cay_step_our_world, &step_check_wait, &step_until, &step_url, &step_holds, &step_delay } },
-        { "dialog", CAY_ACTION_TAB | CAY_ACTION_DIALOG | CAY_ACTION_SETTLES, { &step_dialog } },
+        { "dialog",
+          CAY_ACTION_TAB | CAY_ACTION_DIALOG | CAY_ACTION_SETTLES | CAY_ACTION_ACTS,
+          { &step_dialog } },
 };
 const unsigned cay_action_rows_page_count = CAY_COUNT(cay_action_rows_page);

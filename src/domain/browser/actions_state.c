@@ -445,10 +445,10 @@ const struct cay_action_row cay_action_rows_state[] = {
         { "console", 0, { NULL }, .put = put_console },
         { "tabs", 0, { NULL }, .put = put_tabs },
         { "tab_open",
-          0,
+          CAY_ACTION_ACTS,
           { &step_new_tab, &step_attached, &cay_step_navigate, &cay_step_loaded },
           .put = cay_action_put_loaded },
-        { "tab_close", 0, { &step_find_tab, &step_close, &step_closed }, .put = put_tabs },
-        { "tab_select", 0, { &step_find_tab, &step_activate, &step_current } },
+        { "tab_close", CAY_ACTION_ACTS, { &step_find_tab, &step_close, &step_closed }, .put = put_tabs },
+        { "tab_select", CAY_ACTION_ACTS, { &step_find_tab, &step_activate, &step_current } },
 };
 const unsigned cay_action_rows_state_count = CAY_COUNT(cay_action_rows_state);

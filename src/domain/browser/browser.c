@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "domain/browser/browser_priv.h"
+#include "domain/browser/recording.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/log.h"
 #include "foundation/base/str.h"
@@ -22,8 +23,14 @@ struct cay_browsers *cay_browsers_new(const struct cay_browsers_env *env)
 {
         struct cay_browsers *bs = calloc(1, sizeof(*bs));
 
-        if (bs)
-                bs->env = *env;
+        if (!bs)
+                return NULL;
+        bs->env = *env;
+        bs->recordings = cay_recordings_new(env, bs);
+        if (!bs->recordings) {
+                free(bs);
+                return NULL;
+        }
         return bs;
 }
 
@@ -39,6 +46,7 @@ static void free_browser(struct cay_browser *b)
 {
         cay_cdp_mux_done(&b->mux);
         cay_driver_done(&b->driver);
+        cay_live_done(b);
         cay_downloads_done(&b->downloads);
         cay_tabs_done(&b->tabs);
         cay_budget_owner_put(b->payer);
@@ -111,6 +119,7 @@ void cay_browsers_free(struct cay_browsers *bs)
 
         if (!bs)
                 return;
+        cay_recordings_free(bs->recordings);
         while (bs->list) {
                 struct cay_browser *b = bs->list;
 
@@ -166,6 +175,7 @@ static void on_own_event(struct cay_cdp_user *u, const struct cay_cdp_message *e
 
         cay_tabs_hear(&b->tabs, event);
         look_ready(b);
+        cay_live_hear_tabs(b, event);
         cay_driver_hear(&b->driver, u, event);
         cay_actions_hear(b);
 }
@@ -193,6 +203,19 @@ static void set_downloads(struct cay_browser *b)
         b->downloads_set.on_done = on_ignored;
         cay_cdp_call(&b->own, &b->downloads_set, "", "Browser.setDownloadBehavior",
                      "{\"behavior\":\"allowAndName\"}", CAY_BROWSER_START_MS);
+}
+
+static void on_mux_command(struct cay_cdp_mux *m, const struct cay_cdp_client *c,
+                           const struct cay_cdp_message *in)
+{
+        cay_live_hear_command(cay_container_of(m, struct cay_browser, mux), c, in);
+}
+
+static bool is_taken(struct cay_cdp_mux *m, const struct cay_cdp_client *c)
+{
+        const struct cay_browser *b = cay_container_of(m, struct cay_browser, mux);
+
+        return cay_live_is_taken(b) && c != &b->live.user.client;
 }
 
 static void on_clients(struct cay_cdp_mux *m)
@@ -257,6 +280,9 @@ static struct cay_browser *make_browser(struct cay_browsers *bs, const struct ca
                 cay_cdp_mux_charge(&b->mux, &b->payer->budget);
         b->mux.on_event = on_mux_event;
         b->mux.on_clients = on_clients;
+        b->mux.on_command = on_mux_command;
+        b->mux.is_taken = is_taken;
+        cay_live_init(b);
         b->mux.downloads = CAY_BROWSER_DOWNLOADS;
         b->driver.on_on = on_driver;
         b->downloads.most = view->limits->disk_bytes;
@@ -414,7 +440,9 @@ int cay_browser_get(struct cay_browsers *bs, const struct cay_viewer *v, const c
                                           .is_ready = b->is_ready,
                                           .product = b->product,
                                           .user_agent = b->user_agent,
-                                          .clients = b->mux.client_count - 1,
+                                          .clients = b->mux.client_count - 1 -
+                                                     cay_cdp_user_is_open(&b->live.user),
+                                          .viewers = b->live.persons,
                                           .downloads = &b->downloads,
                                           .tabs = &b->tabs };
         return 0;

@@ -36,6 +36,13 @@ struct cay_browsers_env { /* borrowed: outlives them */
         struct cay_loop *loop;
         struct cay_service *service;
         struct cay_budgets *budgets; /* NULL: memory is not counted */
+        /* Recordings (recording.h). Without has_recordings there are none, and the rest does not count. */
+        bool has_recordings;
+        bool keeps_unowned; /* the store has lost records: recordings of unknown sandboxes are left alone */
+        int recordings_dir; /* a folder of their own */
+        /* Removes a file of that folder, perhaps later and beside the loop. NULL: removed in place. */
+        void (*remove_recording)(void *ctx, const char *name);
+        void *ctx;
 };
 
 struct cay_browsers *cay_browsers_new(const struct cay_browsers_env *env); /* NULL: no memory */
@@ -51,6 +58,7 @@ struct cay_browser_view {
         const char *product;        /* "HeadlessChrome/156.0.8078.79"; "": not known yet */
         const char *user_agent;
         unsigned clients; /* beside our own */
+        unsigned viewers; /* people who look at it (live.h) */
         const struct cay_downloads *downloads;
         const struct cay_tabs *tabs;
 };

@@ -187,7 +187,8 @@ int cay_browser_adopt_exec(struct cay_browser *b, const char *exec, struct cay_e
 /* While it has clients or does something, its sandbox is in use. */
 void cay_browser_note_use(struct cay_browser *b)
 {
-        bool wanted = b->mux.client_count > 1 || !b->is_ready || b->actions;
+        unsigned of_ours = 1 + cay_live_is_unattended(b);
+        bool wanted = b->mux.client_count > of_ours || !b->is_ready || b->actions;
         struct cay_error err = { 0 };
 
         if (!b->watcher.exec || wanted == b->is_busy)

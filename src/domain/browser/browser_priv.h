@@ -3,6 +3,7 @@
 #pragma once
 
 #include "domain/browser/action.h"
+#include "domain/browser/live_priv.h"
 
 #define CAY_BROWSER_TAIL 1024u /* bytes of what it printed last */
 #define CAY_BROWSER_PIECE (64u * 1024)
@@ -20,6 +21,7 @@ struct cay_browser {
         struct cay_tabs tabs;
         struct cay_browser_call *starting, *stopping; /* who waits */
         struct cay_driver driver;
+        struct cay_live live;
         struct cay_action *actions; /* under way */
         unsigned heard;             /* events that they were told of */
         unsigned last_clients;
@@ -65,6 +67,7 @@ struct cay_browser_past { /* what is kept of one that ended, for a while */
 
 struct cay_browsers {
         struct cay_browsers_env env;
+        struct cay_recordings *recordings; /* owned */
         struct cay_browser *list;
         struct cay_browser_past *past; /* newest first; one of each sandbox */
         unsigned past_count;

@@ -251,9 +251,20 @@ static int refuse(struct cay_cdp_refusal *ret, int code, const char *text)
         return 1;
 }
 
+/* What was pressed before others took over can be released. */
+static bool is_release(const struct cay_cdp_message *in)
+{
+        char type[16];
+
+        cay_cdp_find_text(in->params, "type", type, sizeof(type));
+        return strcmp(type, "mouseReleased") == 0 || strcmp(type, "keyUp") == 0 ||
+               strcmp(type, "touchEnd") == 0;
+}
+
 /* Parameters that are not passed on as they are: appended to m->small. */
-static int change_params(struct cay_cdp_mux *m, const struct cay_cdp_message *in,
-                         struct cay_json_view *params, struct cay_cdp_refusal *ret)
+static int change_params(struct cay_cdp_mux *m, const struct cay_cdp_client *c,
+                         const struct cay_cdp_message *in, struct cay_json_view *params,
+                         struct cay_cdp_refusal *ret)
 {
         const char *text = "";
 
@@ -261,6 +272,10 @@ static int change_params(struct cay_cdp_mux *m, const struct cay_cdp_message *in
         switch (cay_cdp_rule_of(in->method, &text)) {
         case CAY_CDP_REFUSED:
                 return refuse(ret, REFUSED, text);
+        case CAY_CDP_INPUT:
+                if (m->is_taken && m->is_taken(m, c) && !is_release(in))
+                        return refuse(ret, REFUSED, text);
+                return 0;
         case CAY_CDP_DOWNLOADS:
                 if (!m->downloads)
                         return 0;
@@ -296,7 +311,7 @@ int cay_cdp_client_send(struct cay_cdp_client *c, const struct cay_cdp_message *
                 c->waits_for_room = true;
                 return -EAGAIN;
         }
-        r = change_params(m, in, &params, ret);
+        r = change_params(m, c, in, &params, ret);
         if (r != 0)
                 return r;
         before = m->out.len;
@@ -309,6 +324,8 @@ int cay_cdp_client_send(struct cay_cdp_client *c, const struct cay_cdp_message *
         r = put_out(m, r, before);
         if (r < 0)
                 free_slot(m, (uint32_t)id & (SLOTS_MAX - 1));
+        else if (m->on_command)
+                m->on_command(m, c, in);
         return r;
 }
 
@@ -372,10 +389,17 @@ static void follow_sessions(struct cay_cdp_mux *m, struct cay_cdp_client *c, con
                 return;
         if (!cay_cdp_find_session(in->params, "sessionId", session))
                 return;
-        if (begins)
+        if (begins) {
+                struct cay_json_view info = cay_cdp_find(in->params, "targetInfo");
+                char type[16], page[40];
+
                 cay_cdp_session_add(m, session, in->session, c); /* beyond its limit it stays unknown */
-        else
+                if (strcmp(cay_cdp_find_text(info, "type", type, sizeof(type)), "page") == 0)
+                        cay_cdp_session_set_page(m, session,
+                                                 cay_cdp_find_text(info, "targetId", page, sizeof(page)));
+        } else {
                 cay_cdp_session_remove(m, session, c);
+        }
 }
 
 static void take_event(struct cay_cdp_mux *m, struct cay_cdp_message *in)

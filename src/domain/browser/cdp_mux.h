@@ -70,6 +70,11 @@ struct cay_cdp_mux {        /* embedded by its owner */
         void (*on_output)(struct cay_cdp_mux *m); /* out was empty and is not; may be NULL */
         /* Every event that goes to a client, before the client gets it; for who keeps a list (of downloads). May be NULL. */
         void (*on_event)(struct cay_cdp_mux *m, const struct cay_cdp_message *in);
+        /* Every command that a client has sent, after it was passed on; for who shows what clients do. May be NULL. */
+        void (*on_command)(struct cay_cdp_mux *m, const struct cay_cdp_client *c,
+                           const struct cay_cdp_message *in);
+        /* Whether somebody else has mouse and keys, so that this client's input (cdp_methods.def) is refused. NULL: nobody. */
+        bool (*is_taken)(struct cay_cdp_mux *m, const struct cay_cdp_client *c);
         void (*on_clients)(struct cay_cdp_mux *m); /* client_count has changed; may be NULL */
         const char *
                 downloads; /* folder in the sandbox that all downloads go to; borrowed; NULL: as clients say */
@@ -120,3 +125,6 @@ struct cay_cdp_refusal {
  */
 int cay_cdp_client_send(struct cay_cdp_client *c, const struct cay_cdp_message *m,
                         struct cay_cdp_refusal *ret);
+
+/* The targetId of the page that a client's session is attached to; "": of none. Borrowed until the next message. */
+const char *cay_cdp_session_page(const struct cay_cdp_mux *m, const char *session);

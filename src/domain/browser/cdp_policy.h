@@ -4,7 +4,9 @@
 
 #include "domain/browser/cdp_message.h"
 
-enum cay_cdp_rule { CAY_CDP_AS_IT_IS, CAY_CDP_REFUSED, CAY_CDP_DOWNLOADS };
+#define CAY_CDP_TAKEN "a person has taken over mouse and keys of this browser; wait until they hand back"
+
+enum cay_cdp_rule { CAY_CDP_AS_IT_IS, CAY_CDP_REFUSED, CAY_CDP_DOWNLOADS, CAY_CDP_INPUT };
 
 enum cay_cdp_rule cay_cdp_rule_of(const char *method, const char **ret_text); /* the text of a refusal */
 /*

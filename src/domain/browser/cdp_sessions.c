@@ -11,6 +11,7 @@ struct cay_cdp_session {
         struct cay_cdp_session *next;
         struct cay_cdp_client *owner;
         char id[CAY_CDP_SESSION_LEN + 1], above[CAY_CDP_SESSION_LEN + 1];
+        char page[40]; /* targetId; "": it is of something else */
 };
 
 /* Chromium's ids are random, and of a client's own choice none gets here. */
@@ -23,12 +24,35 @@ static unsigned bucket(const char *session)
         return n % CAY_CDP_SESSION_BUCKETS;
 }
 
+static struct cay_cdp_session *find(const struct cay_cdp_mux *m, const char *session)
+{
+        struct cay_cdp_session *s = m->sessions[bucket(session)];
+
+        while (s && strcmp(s->id, session) != 0)
+                s = s->next;
+        return s;
+}
+
 struct cay_cdp_client *cay_cdp_session_owner(const struct cay_cdp_mux *m, const char *session)
 {
-        for (const struct cay_cdp_session *s = m->sessions[bucket(session)]; s; s = s->next)
-                if (strcmp(s->id, session) == 0)
-                        return s->owner;
-        return NULL;
+        const struct cay_cdp_session *s = find(m, session);
+
+        return s ? s->owner : NULL;
+}
+
+void cay_cdp_session_set_page(struct cay_cdp_mux *m, const char *session, const char *page)
+{
+        struct cay_cdp_session *s = find(m, session);
+
+        if (s)
+                cay_str_copy(s->page, sizeof(s->page), page);
+}
+
+const char *cay_cdp_session_page(const struct cay_cdp_mux *m, const char *session)
+{
+        const struct cay_cdp_session *s = session[0] != '\0' ? find(m, session) : NULL;
+
+        return s ? s->page : "";
 }
 
 int cay_cdp_session_add(struct cay_cdp_mux *m, const char *session, const char *above,

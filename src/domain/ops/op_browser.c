@@ -60,8 +60,8 @@ RESULT(result_browser_tab, "BrowserTab", TEXT("id"), TEXT("url"), TEXT("title"))
 RESULT(result_browser_download, "BrowserDownload", TEXT("path"), TEXT("name"), TEXT("url"), NUMBER("bytes"),
        TEXT("state"), TIME("started_at"));
 RESULT(result_browser, "Browser", TEXT("sandbox_id"), TEXT("status"), MAYBE("exec_id", TEXT), TEXT("product"),
-       TEXT("user_agent"), NUMBER("clients"), TEXT("cdp_path"), LIST("tabs", result_browser_tab),
-       LIST("downloads", result_browser_download));
+       TEXT("user_agent"), NUMBER("clients"), NUMBER("viewers"), TEXT("cdp_path"),
+       LIST("tabs", result_browser_tab), LIST("downloads", result_browser_download));
 RESULT(result_browser_stopped, NULL, TEXT("sandbox_id"), BOOL("stopped"));
 RESULT(result_browser_link, NULL, TEXT("url"), TIME("expires_at"));
 
@@ -119,6 +119,7 @@ static void answer_browser(struct cay_op_call *c, const char *sandbox)
         cay_op_key_text(&o.j, "product", view.product);
         cay_op_key_text(&o.j, "user_agent", view.user_agent);
         cay_op_key_u64(&o.j, "clients", view.clients);
+        cay_op_key_u64(&o.j, "viewers", view.viewers);
         cay_op_key_text(&o.j, "cdp_path", path);
         put_tabs(&o.j, view.tabs);
         put_downloads(&o.j, view.downloads);

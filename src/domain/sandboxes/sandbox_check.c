@@ -87,6 +87,8 @@ uint64_t cay_service_disk_of(const struct cay_service *s, const char *owner)
 {
         uint64_t disk = cay_snapshots_disk(s, owner);
 
+        if (s->env.more_disk != NULL)
+                disk += s->env.more_disk(s->env.ctx, owner);
         for (unsigned i = 0; i < s->count; i++)
                 if (strcmp(s->sorted[i]->owner, owner) == 0)
                         disk += s->sorted[i]->limits.disk_bytes; /* at most 2^46 each, 100,000 of them */
@@ -132,6 +134,21 @@ int cay_service_check_disk(struct cay_service *s, struct cay_error *err)
                         "the daemon's disk is nearly full (its reserve is %llu MiB); remove something first",
                         (unsigned long long)(s->env.disk_reserve >> 20));
         return 0;
+}
+
+int cay_service_check_more_disk(struct cay_service *s, const char *owner, uint64_t bytes,
+                                struct cay_error *err)
+{
+        uint64_t disk = cay_service_disk_of(s, owner), most = s->env.max_disk_owner;
+
+        if (most > 0 && (disk > most || bytes > most - disk))
+                return cay_fail(err, CAY_LIMIT,
+                                "your sandboxes, snapshots and recordings may use %llu MiB of disk, and with "
+                                "this one %llu MiB: an owner may have %llu MiB (max_disk_owner); remove "
+                                "something first",
+                                (unsigned long long)(disk >> 20), (unsigned long long)((disk + bytes) >> 20),
+                                (unsigned long long)(most >> 20));
+        return cay_service_check_disk(s, err);
 }
 
 int cay_sandbox_check_names(struct cay_service *s, const struct cay_sandbox_new *w, struct cay_error *err)

@@ -135,6 +135,8 @@ struct cay_service_env { /* borrowed: everything outlives the service */
         int (*read_json)(void *ctx, const char *text, const struct cay_field *fields, void *args,
                          void **ret_doc, struct cay_error *err);
         void (*free_json)(void *ctx, void *doc);
+        /* Bytes that are kept of an owner beside sandboxes and snapshots, counted with them (max_disk_owner). NULL: none. */
+        uint64_t (*more_disk)(void *ctx, const char *owner);
         /*
          * Secrets of requests (docs/network.md); NULL: there are none. secrets_text appends what the broker is told
          * (domain/network/secret_text.h); secrets_ca is the certificate that boxes with secrets trust (PEM), NULL: none.
@@ -469,6 +471,10 @@ void cay_service_watch_network(struct cay_service *s, const struct cay_viewer *v
                                struct cay_event_watch *w);
 void cay_service_unwatch_events(struct cay_event_watch *w); /* fine when it does not watch */
 unsigned cay_service_event_watches(const struct cay_service *s, const char *owner); /* how many are theirs */
+
+/* Whether so many bytes more may be kept of an owner, beside its sandboxes. CAY_LIMIT, CAY_NO_SPACE. */
+int cay_service_check_more_disk(struct cay_service *s, const char *owner, uint64_t bytes,
+                                struct cay_error *err);
 
 /* Engines */
 

@@ -725,6 +725,7 @@ export interface Browser {
   product: string;
   user_agent: string;
   clients: number;
+  viewers: number;
   cdp_path: string;
   tabs: BrowserTab[];
   downloads: BrowserDownload[];
@@ -818,6 +819,17 @@ export interface BrowserTabState {
   current: boolean;
   crashed: boolean;
   dialog?: BrowserDialog;
+}
+
+export interface BrowserRecording {
+  recording_id: string;
+  sandbox_id: string;
+  status: string;
+  cause_text: string | null;
+  started_at: string | null;
+  duration_ms: number;
+  frames: number;
+  bytes: number;
 }
 
 export interface Network {
@@ -3409,6 +3421,85 @@ export interface BrowserLinkArgs {
 export interface BrowserLinkResult {
   url: string;
   expires_at: string | null;
+}
+
+/** Arguments of browser_live_link. */
+export interface BrowserLiveLinkArgs {
+  /** the sandbox */
+  id: string;
+  /** only to look at: whoever has the link cannot take over */
+  view_only?: boolean | null;
+  /** how long it is good, also for who is connected by then; default one hour, at most a day */
+  expires_in?: number | string | null;
+}
+
+/** Answer of browser_live_link. */
+export interface BrowserLiveLinkResult {
+  page_url: string;
+  url: string;
+  view_only: boolean;
+  expires_at: string | null;
+}
+
+/** Arguments of browser_record_start. */
+export interface BrowserRecordStartArgs {
+  /** the sandbox */
+  id: string;
+  /** the most that it records; default 10 minutes, at most 6 hours */
+  time?: number | string | null;
+  /** the most bytes that it keeps, which count as the owner's disk; default 64 MiB, at most 1 GiB */
+  size?: number | string | null;
+  /** the least time between two frames; default 0.1 seconds */
+  gap?: number | string | null;
+}
+
+/** Arguments of browser_record_list. */
+export interface BrowserRecordListArgs {
+  /** the sandbox */
+  id: string;
+}
+
+/** Answer of browser_record_list. */
+export interface BrowserRecordListResult {
+  recordings: BrowserRecording[];
+}
+
+/** Arguments of browser_record_get. */
+export interface BrowserRecordGetArgs {
+  /** the sandbox */
+  id: string;
+  /** the recording's id */
+  recording: string;
+}
+
+/** Arguments of browser_record_remove. */
+export interface BrowserRecordRemoveArgs {
+  /** the sandbox */
+  id: string;
+  /** the recording's id */
+  recording: string;
+}
+
+/** Answer of browser_record_remove. */
+export interface BrowserRecordRemoveResult {
+  recording_id: string;
+  removed: boolean;
+}
+
+/** Arguments of browser_record_export. */
+export interface BrowserRecordExportArgs {
+  /** the sandbox */
+  id: string;
+  /** the recording's id */
+  recording: string;
+}
+
+/** Arguments of browser_record_stop. */
+export interface BrowserRecordStopArgs {
+  /** the sandbox */
+  id: string;
+  /** the recording's id */
+  recording: string;
 }
 
 /** Arguments of network_get. */

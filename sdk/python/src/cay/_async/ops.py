@@ -16,9 +16,13 @@ from .._generated.types import (
     BrowserEvaluateResult,
     BrowserHistoryResult,
     BrowserLinkResult,
+    BrowserLiveLinkResult,
     BrowserNavigateResult,
     BrowserOutlineResult,
     BrowserPage,
+    BrowserRecordListResult,
+    BrowserRecordRemoveResult,
+    BrowserRecording,
     BrowserRequestResult,
     BrowserRequestsResult,
     BrowserRunLimits,
@@ -2054,6 +2058,69 @@ class AsyncOps:
         expires_in: how long clients may connect with it; default one hour, at most a day
         """
         return cast(BrowserLinkResult, await self._call("browser_link", {"id": id, "expires_in": expires_in}))
+
+    async def browser_live_link(
+        self,
+        *,
+        id: str,
+        view_only: Optional[bool] = None,
+        expires_in: Union[int, float, str, None] = None,
+    ) -> BrowserLiveLinkResult:
+        """Makes an address of a page that shows this browser live to whoever opens it, without another credential, until it expires; they may take over mouse and keys unless view_only is set. url is the WebSocket of the same
+
+        id: the sandbox
+        view_only: only to look at: whoever has the link cannot take over
+        expires_in: how long it is good, also for who is connected by then; default one hour, at most a day
+        """
+        return cast(BrowserLiveLinkResult, await self._call("browser_live_link", {"id": id, "view_only": view_only, "expires_in": expires_in}))
+
+    async def browser_record_start(
+        self,
+        *,
+        id: str,
+        time: Union[int, float, str, None] = None,
+        size: Union[int, float, str, None] = None,
+        gap: Union[int, float, str, None] = None,
+    ) -> BrowserRecording:
+        """Begins to record what the browser of a sandbox shows, as frames with times; the browser is started if none runs
+
+        id: the sandbox
+        time: the most that it records; default 10 minutes, at most 6 hours
+        size: the most bytes that it keeps, which count as the owner's disk; default 64 MiB, at most 1 GiB
+        gap: the least time between two frames; default 0.1 seconds
+        """
+        return cast(BrowserRecording, await self._call("browser_record_start", {"id": id, "time": time, "size": size, "gap": gap}))
+
+    async def browser_record_list(self, *, id: str) -> BrowserRecordListResult:
+        """Lists the recordings of a sandbox's browser, oldest first
+
+        id: the sandbox
+        """
+        return cast(BrowserRecordListResult, await self._call("browser_record_list", {"id": id}))
+
+    async def browser_record_get(self, *, id: str, recording: str) -> BrowserRecording:
+        """Shows a recording of a browser: how long it is, how many frames it has, and why it ended
+
+        id: the sandbox
+        recording: the recording's id
+        """
+        return cast(BrowserRecording, await self._call("browser_record_get", {"id": id, "recording": recording}))
+
+    async def browser_record_remove(self, *, id: str, recording: str) -> BrowserRecordRemoveResult:
+        """Removes a recording of a browser; one that is under way ends
+
+        id: the sandbox
+        recording: the recording's id
+        """
+        return cast(BrowserRecordRemoveResult, await self._call("browser_record_remove", {"id": id, "recording": recording}))
+
+    async def browser_record_stop(self, *, id: str, recording: str) -> BrowserRecording:
+        """Ends a recording of a browser, which is kept until its sandbox is destroyed
+
+        id: the sandbox
+        recording: the recording's id
+        """
+        return cast(BrowserRecording, await self._call("browser_record_stop", {"id": id, "recording": recording}))
 
     async def network_get(self, *, id: str) -> Network:
         """The network of a sandbox: its rules, and what went over it since its last start

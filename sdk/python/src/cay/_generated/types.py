@@ -795,6 +795,7 @@ class Browser(TypedDict):
     product: str
     user_agent: str
     clients: int
+    viewers: int
     cdp_path: str
     tabs: List[BrowserTab]
     downloads: List[BrowserDownload]
@@ -896,6 +897,17 @@ class _BrowserTabStateAlways(TypedDict):
 
 class BrowserTabState(_BrowserTabStateAlways, total=False):
     dialog: BrowserDialog
+
+
+class BrowserRecording(TypedDict):
+    recording_id: str
+    sandbox_id: str
+    status: str
+    cause_text: Optional[str]
+    started_at: Optional[str]
+    duration_ms: int
+    frames: int
+    bytes: int
 
 
 class Network(TypedDict):
@@ -1937,6 +1949,22 @@ class BrowserConsoleResult(_BrowserConsoleResultAlways, total=False):
 class BrowserLinkResult(TypedDict):
     url: str
     expires_at: Optional[str]
+
+
+class BrowserLiveLinkResult(TypedDict):
+    page_url: str
+    url: str
+    view_only: bool
+    expires_at: Optional[str]
+
+
+class BrowserRecordListResult(TypedDict):
+    recordings: List[BrowserRecording]
+
+
+class BrowserRecordRemoveResult(TypedDict):
+    recording_id: str
+    removed: bool
 
 
 class NetworkUpdateLimits(TypedDict, total=False):
