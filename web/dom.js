@@ -50,6 +50,7 @@ const PATHS = { // drawn with a pen, on a sheet of 24 by 24
   open: 'M10 5H5v14h14v-5M13.5 5H19v5.5M19 5l-8 8',
   refresh: 'M19 12a7 7 0 1 1-2.2-5.1M19 4v4.5h-4.5',
   back: 'M19 12H5.5M11 6.5L5.5 12l5.5 5.5',
+  forward: 'M5 12h13.5M13 6.5l5.5 5.5-5.5 5.5',
   close: 'M6.5 6.5l11 11M17.5 6.5l-11 11',
   search: 'M10.5 4.5a6 6 0 1 0 0 12a6 6 0 0 0 0-12M15 15l5 5',
   keyboard: 'M3.5 7h17v10h-17zM7 10.5h.01M10.3 10.5h.01M13.6 10.5h.01M17 10.5h.01M8.5 14h7',

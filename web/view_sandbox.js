@@ -15,6 +15,7 @@ import './processes.js';
 import './charts.js';
 import './network.js';
 import './load_desktop.js';
+import './load_browser.js';
 
 /** Why there is no terminal, or nothing in a pane. */
 const STOPPED = { paused: 'This sandbox is paused', stopped: 'This sandbox is stopped', error: 'This sandbox has failed', creating: 'This sandbox is being created' };
@@ -23,6 +24,7 @@ const STOPPED = { paused: 'This sandbox is paused', stopped: 'This sandbox is st
 const PANES = [
   ['terminal', 'Terminal', null],
   ['files', 'Files', 'cay-files'],
+  ['browser', 'Browser', 'cay-browser-pane'],
   ['desktop', 'Desktop', 'cay-desktop'],
   ['activity', 'Activity', 'cay-activity', 'always'],
   ['timeline', 'Time line', 'cay-timeline', 'always'],
