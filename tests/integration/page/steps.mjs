@@ -3,6 +3,7 @@
 // with a signed-in tab, and leaves it so; a step that fails costs the person the tab, not the others.
 import readline from 'node:readline';
 import { checkFaults, openBrowser, Person, showFailure } from './page.mjs';
+import * as browsers from './steps_browser.mjs';
 import * as create from './steps_create.mjs';
 import * as desktop from './steps_desktop.mjs';
 import * as files from './steps_files.mjs';
@@ -40,7 +41,7 @@ const { activity_processes_ports_charts, a_refusal_that_passes, news_do_not_wait
 const beside = { activity_processes_ports_charts, a_refusal_that_passes, news_do_not_wait_for_a_broken_list };
 const { a_desktop_comes_back, ...desk } = desktop;
 const LANES = [{ owner: 'ada', steps: { ...list, ...create, ...inside } }, { owner: 'ben', steps: { ...signIn, ...keyboard, ...others, ...beside } },
-  { owner: 'cyd', steps: { ...files, ...tryIt, ...desk, ...machines } }, { owner: 'cleo', steps: { ...terminal, ...time } }];
+  { owner: 'cyd', steps: { ...files, ...tryIt, ...desk, ...browsers, ...machines } }, { owner: 'cleo', steps: { ...terminal, ...time } }];
 
 const wanted = process.argv.slice(2);
 const browser = await openBrowser();

@@ -111,6 +111,15 @@ class Helper:
     def boxes(self, owner):
         return [b["sandbox_id"] for b in self.d.must(200, "GET", "/api/sandboxes", token=self.token(owner))["sandboxes"]]
 
+    def act(self, owner, box, action, fields):
+        return self.d.must(200, "POST", f"/api/sandboxes/{box}/browser/{action}", fields, token=self.token(owner))
+
+    def refused(self, owner, box, action, fields):
+        return self.d.ask("POST", f"/api/sandboxes/{box}/browser/{action}", fields, token=self.token(owner)).status
+
+    def live_link(self, owner, box, view_only):
+        return self.d.must(201, "POST", f"/api/sandboxes/{box}/browser/live/links", {"view_only": view_only}, token=self.token(owner))
+
     def post(self, owner, path):
         self.d.must(200, "POST", path, {}, token=self.token(owner))
 
