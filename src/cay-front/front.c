@@ -17,7 +17,7 @@
 #include "dialects/browser/live.h"
 #include "dialects/containers/containers.h"
 #include "domain/browser/browser.h"
-#include "domain/browser/recording.h"
+#include "domain/browser/screencast.h"
 #include "dialects/sandbox_service/service_api.h"
 #include "dialects/page/ui.h"
 #include "dialects/page/vnc.h"
@@ -301,12 +301,12 @@ static void remove_spool(void *ctx, const char *name)
 
 static void remove_recording(void *ctx, const char *name)
 {
-        cay_remover_take(((struct front *)ctx)->recordings_remover, name);
+        cay_remover_take(((struct front *)ctx)->screencasts_remover, name);
 }
 
 static uint64_t more_disk(void *ctx, const char *owner)
 {
-        return cay_recordings_disk(((struct front *)ctx)->browsers, owner);
+        return cay_screencasts_disk(((struct front *)ctx)->browsers, owner);
 }
 
 static int open_browsers(struct front *f, struct cay_error *err)
@@ -316,12 +316,12 @@ static int open_browsers(struct front *f, struct cay_error *err)
                                               .budgets = &f->budgets,
                                               .has_recordings = true,
                                               .keeps_unowned = f->keeps_unowned,
-                                              .recordings_dir = f->recordings_fd,
+                                              .screencasts_dir = f->screencasts_fd,
                                               .remove_recording = remove_recording,
                                               .ctx = f };
 
-        f->recordings_remover = cay_remover_new(f->recordings_fd);
-        if (!f->recordings_remover)
+        f->screencasts_remover = cay_remover_new(f->screencasts_fd);
+        if (!f->screencasts_remover)
                 return cay_fail(err, CAY_INTERNAL, "no thread that removes recordings");
         f->browsers = cay_browsers_new(&env);
         return f->browsers ? 0 : cay_fail(err, CAY_INTERNAL, "no memory for browsers");
@@ -567,7 +567,7 @@ static void close_all(struct front *f)
         cay_browsers_free(f->browsers);
         cay_service_free(f->service);
         cay_remover_free(f->remover);
-        cay_remover_free(f->recordings_remover);
+        cay_remover_free(f->screencasts_remover);
         cay_front_ports_free(cay_take(f->ports));
         for (int i = 0; f->loop && i < LAST_ROUNDS && cay_job_queue_drain(cay_loop_jobs(f->loop)); i++)
                 ;
@@ -636,7 +636,7 @@ int cay_front_main(int argc, char **argv)
                 free(f);
                 return 2;
         }
-        f->state_fd = f->spool_fd = f->recordings_fd = -1;
+        f->state_fd = f->spool_fd = f->screencasts_fd = -1;
         r = serve(f, (unsigned)tcp_count, argv + 3, &err);
         if (r < 0)
                 cay_log_error("the front cannot go on", "error=%s", err.msg);

@@ -39,7 +39,7 @@ struct front {
         struct cay_front_dial *dial;
         int trusted_fd;              /* certificates to trust when machines are dialled; -1: none */
         struct cay_tls_context *tls; /* NULL: no TLS */
-        int state_fd, spool_fd, recordings_fd;
+        int state_fd, spool_fd, screencasts_fd;
         int newest_fd; /* beside the sandboxes' files: the newest position of the database; -1: none */
         int id_lock;   /* locked while our id is in use; -1: none */
         unsigned own_uid;
@@ -54,8 +54,8 @@ struct front {
         struct cay_front_ports *ports;
         struct cay_front_engines engines;
         struct cay_store *store;
-        struct cay_remover *remover;            /* owned: of output that is let go */
-        struct cay_remover *recordings_remover; /* owned: of recordings of browsers */
+        struct cay_remover *remover;             /* owned: of output that is let go */
+        struct cay_remover *screencasts_remover; /* owned: of recordings of browsers */
         struct cay_api_keys *keys;
         struct cay_logins logins;
         struct cay_seats *seats; /* owned */

@@ -111,7 +111,7 @@ static int open_folder(struct front *f, const char *name, const char *what, int 
 static int open_folders(struct front *f, struct cay_error *err)
 {
         return open_folder(f, "spool", "output", &f->spool_fd, err) < 0 ||
-                               open_folder(f, "recordings", "recordings", &f->recordings_fd, err) < 0
+                               open_folder(f, "recordings", "recordings", &f->screencasts_fd, err) < 0
                        ? -1
                        : 0;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "domain/browser/browser_priv.h"
-#include "domain/browser/recording.h"
+#include "domain/browser/screencast.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/log.h"
 #include "foundation/base/str.h"
@@ -26,7 +26,7 @@ struct cay_browsers *cay_browsers_new(const struct cay_browsers_env *env)
         if (!bs)
                 return NULL;
         bs->env = *env;
-        bs->recordings = cay_recordings_new(env, bs);
+        bs->recordings = cay_screencasts_new(env, bs);
         if (!bs->recordings) {
                 free(bs);
                 return NULL;
@@ -119,7 +119,7 @@ void cay_browsers_free(struct cay_browsers *bs)
 
         if (!bs)
                 return;
-        cay_recordings_free(bs->recordings);
+        cay_screencasts_free(bs->recordings);
         while (bs->list) {
                 struct cay_browser *b = bs->list;
 

@@ -38,8 +38,8 @@ struct cay_browsers_env { /* borrowed: outlives them */
         struct cay_budgets *budgets; /* NULL: memory is not counted */
         /* Recordings (recording.h). Without has_recordings there are none, and the rest does not count. */
         bool has_recordings;
-        bool keeps_unowned; /* the store has lost records: recordings of unknown sandboxes are left alone */
-        int recordings_dir; /* a folder of their own */
+        bool keeps_unowned;  /* the store has lost records: recordings of unknown sandboxes are left alone */
+        int screencasts_dir; /* a folder of their own */
         /* Removes a file of that folder, perhaps later and beside the loop. NULL: removed in place. */
         void (*remove_recording)(void *ctx, const char *name);
         void *ctx;

@@ -67,7 +67,7 @@ struct cay_browser_past { /* what is kept of one that ended, for a while */
 
 struct cay_browsers {
         struct cay_browsers_env env;
-        struct cay_recordings *recordings; /* owned */
+        struct cay_screencasts *recordings; /* owned */
         struct cay_browser *list;
         struct cay_browser_past *past; /* newest first; one of each sandbox */
         unsigned past_count;

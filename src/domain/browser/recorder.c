@@ -5,26 +5,26 @@
 #include <string.h>
 
 #include "domain/browser/action_steps.h"
-#include "domain/browser/recording_priv.h"
+#include "domain/browser/screencast_priv.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/log.h"
 #include "foundation/base/str.h"
 
 #define FACTS_MAX (12u * 1024)
 
-static struct cay_recording *of_viewer(struct cay_live_viewer *v)
+static struct cay_screencast *of_viewer(struct cay_live_viewer *v)
 {
-        return cay_container_of(v, struct cay_recording, viewer);
+        return cay_container_of(v, struct cay_screencast, viewer);
 }
 
-void cay_recorder_end(struct cay_recording *r, const char *why)
+void cay_recorder_end(struct cay_screencast *r, const char *why)
 {
         if (r->fd < 0)
                 return;
         cay_live_close(&r->viewer);
         cay_timer_clear(&r->time);
         cay_str_copy(r->why, sizeof(r->why), why);
-        cay_recording_finish(r);
+        cay_screencast_finish(r);
         close(cay_take_fd(r->fd));
 }
 
@@ -41,11 +41,11 @@ static void on_news(struct cay_live_viewer *v, unsigned bits)
 
 static void on_time(struct cay_timer *t)
 {
-        cay_recorder_end(cay_container_of(t, struct cay_recording, time), "its time was over");
+        cay_recorder_end(cay_container_of(t, struct cay_screencast, time), "its time was over");
 }
 
 /* What is known of a frame; its texts come from pages. */
-static int put_facts(struct cay_recording *r, const struct cay_live_frame *f, uint64_t at_ms,
+static int put_facts(struct cay_screencast *r, const struct cay_live_frame *f, uint64_t at_ms,
                      struct cay_buf *out)
 {
         const struct cay_tab *tab = cay_live_tab(&r->viewer);
@@ -71,7 +71,7 @@ static int put_facts(struct cay_recording *r, const struct cay_live_frame *f, ui
 
 static void on_frame(struct cay_live_viewer *v, const struct cay_live_frame *f)
 {
-        struct cay_recording *r = of_viewer(v);
+        struct cay_screencast *r = of_viewer(v);
         uint64_t at_ms = cay_clock_ms() - r->begin_ms;
         cay_auto_buf struct cay_buf facts = { 0 };
         int e = put_facts(r, f, at_ms, &facts);
@@ -81,20 +81,20 @@ static void on_frame(struct cay_live_viewer *v, const struct cay_live_frame *f)
                 return;
         }
         if (e == 0)
-                e = cay_recording_put(r, f, cay_buf_data(&facts), at_ms);
+                e = cay_screencast_put(r, f, cay_buf_data(&facts), at_ms);
         if (e == -ENOSPC) {
                 cay_recorder_end(r, "the daemon's disk was full");
         } else if (e < 0 && e != -ENOMEM) { /* without memory: one frame is left out */
                 cay_log_warn("a recording cannot be written", "recording=%s errno=%d", r->id, -e);
                 cay_recorder_end(r, "its file could not be written");
-        } else if (r->frames >= CAY_RECORDING_FRAMES_MAX) {
+        } else if (r->frames >= CAY_SCREENCAST_FRAMES_MAX) {
                 cay_recorder_end(r, "it had as many frames as it may have");
         } else {
                 cay_live_ready(v);
         }
 }
 
-int cay_recorder_begin(struct cay_recording *r, const struct cay_viewer *who, struct cay_error *err)
+int cay_recorder_begin(struct cay_screencast *r, const struct cay_viewer *who, struct cay_error *err)
 {
         struct cay_loop *loop = r->all->env.loop;
 

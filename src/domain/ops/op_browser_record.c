@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "domain/browser/recording.h"
+#include "domain/browser/screencast.h"
 #include "domain/ops/files.h"
 #include "domain/ops/op.h"
 #include "domain/ops/result_rows.h"
@@ -24,17 +24,17 @@ struct args {
 #define RECORDING                                                                                            \
         {                                                                                                    \
                 "recording", CAY_FIELD_TEXT, offsetof(struct args, recording), 0, "the recording's id",      \
-                        .min = 1, .max = CAY_RECORDING_ID_LEN                                                \
+                        .min = 1, .max = CAY_SCREENCAST_ID_LEN                                               \
         }
 
 static const struct cay_field start_fields[] = {
         ID,
         { "time", CAY_FIELD_DURATION, offsetof(struct args, time_ms), 0,
           "the most that it records; default 10 minutes, at most 6 hours", .min = 1000,
-          .max = CAY_RECORDING_MS_MAX },
+          .max = CAY_SCREENCAST_MS_MAX },
         { "size", CAY_FIELD_SIZE, offsetof(struct args, bytes), 0,
           "the most bytes that it keeps, which count as the owner's disk; default 64 MiB, at most 1 GiB",
-          .min = CAY_RECORDING_BYTES_MIN, .max = CAY_RECORDING_BYTES_MAX },
+          .min = CAY_SCREENCAST_BYTES_MIN, .max = CAY_SCREENCAST_BYTES_MAX },
         { "gap", CAY_FIELD_DURATION, offsetof(struct args, gap_ms), 0,
           "the least time between two frames; default 0.1 seconds", .min = 50, .max = 60000 },
         {},
@@ -48,7 +48,7 @@ RESULT(result_recording, "BrowserRecording", TEXT("recording_id"), TEXT("sandbox
 RESULT(result_recordings, NULL, LIST("recordings", result_recording));
 RESULT(result_removed, NULL, TEXT("recording_id"), BOOL("removed"));
 
-static void put_recording(struct cay_json *j, const struct cay_recording_view *v)
+static void put_recording(struct cay_json *j, const struct cay_screencast_view *v)
 {
         cay_op_key_text(j, "recording_id", v->id);
         cay_op_key_text(j, "sandbox_id", v->sandbox);
@@ -68,7 +68,7 @@ static void fail(struct cay_op_call *c, const struct cay_error *err)
         cay_op_fail(c, err, err->code != CAY_NOT_FOUND ? NULL : is_recording ? "recording" : "id");
 }
 
-static void answer(struct cay_op_call *c, const struct cay_recording_view *view, enum cay_op_status status)
+static void answer(struct cay_op_call *c, const struct cay_screencast_view *view, enum cay_op_status status)
 {
         struct cay_op_result o;
 
@@ -82,12 +82,12 @@ static void answer(struct cay_op_call *c, const struct cay_recording_view *view,
 static void run_browser_record_start(struct cay_op_call *c)
 {
         const struct args *a = c->args;
-        const struct cay_recording_options options = { a->bytes, a->time_ms, a->gap_ms };
+        const struct cay_screencast_options options = { a->bytes, a->time_ms, a->gap_ms };
         struct cay_viewer viewer = cay_op_viewer(c);
-        struct cay_recording_view view;
+        struct cay_screencast_view view;
         struct cay_error err = { 0 };
 
-        if (cay_recording_start(c->world->browsers, &viewer, a->id, &options, &view, &err) < 0)
+        if (cay_screencast_start(c->world->browsers, &viewer, a->id, &options, &view, &err) < 0)
                 fail(c, &err);
         else
                 answer(c, &view, CAY_OP_CREATED);
@@ -95,7 +95,7 @@ static void run_browser_record_start(struct cay_op_call *c)
 
 const struct cay_op cay_op_browser_record_start = {
         .name = "browser_record_start",
-        .route = "POST /api/sandboxes/{id}/browser/recordings",
+        .route = "POST /api/sandboxes/{id}/browser/screencasts",
         .doc = "Begins to record what the browser of a sandbox shows, as frames with times; the browser is "
                "started if none runs",
         .scope = CAY_SCOPE_EXEC,
@@ -114,10 +114,10 @@ static void run_browser_record_stop(struct cay_op_call *c)
 {
         const struct args *a = c->args;
         struct cay_viewer viewer = cay_op_viewer(c);
-        struct cay_recording_view view;
+        struct cay_screencast_view view;
         struct cay_error err = { 0 };
 
-        if (cay_recording_stop(c->world->browsers, &viewer, a->id, a->recording, &view, &err) < 0)
+        if (cay_screencast_stop(c->world->browsers, &viewer, a->id, a->recording, &view, &err) < 0)
                 fail(c, &err);
         else
                 answer(c, &view, CAY_OP_OK);
@@ -125,7 +125,7 @@ static void run_browser_record_stop(struct cay_op_call *c)
 
 const struct cay_op cay_op_browser_record_stop = {
         .name = "browser_record_stop",
-        .route = "POST /api/sandboxes/{id}/browser/recordings/{recording}/stop",
+        .route = "POST /api/sandboxes/{id}/browser/screencasts/{recording}/stop",
         .doc = "Ends a recording of a browser, which is kept until its sandbox is destroyed",
         .scope = CAY_SCOPE_EXEC,
         .fields = one_fields,
@@ -145,7 +145,7 @@ static void run_browser_record_remove(struct cay_op_call *c)
         struct cay_error err = { 0 };
         struct cay_op_result o;
 
-        if (cay_recording_remove(c->world->browsers, &viewer, a->id, a->recording, &err) < 0) {
+        if (cay_screencast_remove(c->world->browsers, &viewer, a->id, a->recording, &err) < 0) {
                 fail(c, &err);
                 return;
         }
@@ -157,7 +157,7 @@ static void run_browser_record_remove(struct cay_op_call *c)
 
 const struct cay_op cay_op_browser_record_remove = {
         .name = "browser_record_remove",
-        .route = "DELETE /api/sandboxes/{id}/browser/recordings/{recording}",
+        .route = "DELETE /api/sandboxes/{id}/browser/screencasts/{recording}",
         .doc = "Removes a recording of a browser; one that is under way ends",
         .scope = CAY_SCOPE_EXEC,
         .flags = CAY_OP_DESTRUCTIVE,
@@ -170,7 +170,7 @@ const struct cay_op cay_op_browser_record_remove = {
 
 /* Looking */
 
-static void put_one(void *ctx, const struct cay_recording_view *view)
+static void put_one(void *ctx, const struct cay_screencast_view *view)
 {
         struct cay_json *j = ctx;
 
@@ -194,14 +194,14 @@ static void run_browser_record_list(struct cay_op_call *c)
         cay_op_result_begin(&o, c);
         cay_json_key(&o.j, "recordings");
         cay_json_begin_array(&o.j);
-        cay_recording_list(c->world->browsers, &viewer, a->id, put_one, &o.j, &err);
+        cay_screencast_list(c->world->browsers, &viewer, a->id, put_one, &o.j, &err);
         cay_json_end_array(&o.j);
         cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
 const struct cay_op cay_op_browser_record_list = {
         .name = "browser_record_list",
-        .route = "GET /api/sandboxes/{id}/browser/recordings",
+        .route = "GET /api/sandboxes/{id}/browser/screencasts",
         .doc = "Lists the recordings of a sandbox's browser, oldest first",
         .scope = CAY_SCOPE_READ,
         .fields = list_fields,
@@ -218,10 +218,10 @@ static void run_browser_record_get(struct cay_op_call *c)
 {
         const struct args *a = c->args;
         struct cay_viewer viewer = cay_op_viewer(c);
-        struct cay_recording_view view;
+        struct cay_screencast_view view;
         struct cay_error err = { 0 };
 
-        if (cay_recording_get(c->world->browsers, &viewer, a->id, a->recording, &view, &err) < 0)
+        if (cay_screencast_get(c->world->browsers, &viewer, a->id, a->recording, &view, &err) < 0)
                 fail(c, &err);
         else
                 answer(c, &view, CAY_OP_OK);
@@ -229,7 +229,7 @@ static void run_browser_record_get(struct cay_op_call *c)
 
 const struct cay_op cay_op_browser_record_get = {
         .name = "browser_record_get",
-        .route = "GET /api/sandboxes/{id}/browser/recordings/{recording}",
+        .route = "GET /api/sandboxes/{id}/browser/screencasts/{recording}",
         .doc = "Shows a recording of a browser: how long it is, how many frames it has, and why it ended",
         .scope = CAY_SCOPE_READ,
         .fields = one_fields,
@@ -317,7 +317,7 @@ static void run_browser_record_export(struct cay_op_call *c)
                 cay_op_fail_memory(c);
                 return;
         }
-        e->fd = cay_recording_open(c->world->browsers, &viewer, a->id, a->recording, &e->bytes, &err);
+        e->fd = cay_screencast_open(c->world->browsers, &viewer, a->id, a->recording, &e->bytes, &err);
         if (e->fd < 0) {
                 free(e);
                 fail(c, &err);
@@ -334,7 +334,7 @@ static void run_browser_record_export(struct cay_op_call *c)
 
 const struct cay_op cay_op_browser_record_export = {
         .name = "browser_record_export",
-        .route = "GET /api/sandboxes/{id}/browser/recordings/{recording}/export",
+        .route = "GET /api/sandboxes/{id}/browser/screencasts/{recording}/export",
         .doc = "Returns a recording as a tar archive: for each frame a JPEG and a JSON file with its time; "
                "of one "
                "that is under way, what there is so far",

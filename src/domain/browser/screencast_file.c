@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "domain/browser/action_steps.h"
-#include "domain/browser/recording_priv.h"
+#include "domain/browser/screencast_priv.h"
 #include "foundation/base/str.h"
 #include "foundation/tar/tar.h"
 
@@ -18,14 +18,14 @@
 #define PIECE_MAX (CAY_LIVE_FRAME_MAX + 16u * 1024)
 #define VERSION 1u
 
-void cay_recording_name(const struct cay_recording *r, char ret[CAY_RECORDING_FILE_MAX])
+void cay_screencast_name(const struct cay_screencast *r, char ret[CAY_SCREENCAST_FILE_MAX])
 {
-        snprintf(ret, CAY_RECORDING_FILE_MAX, "%s.%s", r->sandbox, r->id);
+        snprintf(ret, CAY_SCREENCAST_FILE_MAX, "%s.%s", r->sandbox, r->id);
 }
 
 /* Writing */
 
-static int add_member(struct cay_recording *r, const char *name, const void *bytes, size_t len,
+static int add_member(struct cay_screencast *r, const char *name, const void *bytes, size_t len,
                       uint64_t wall_ms)
 {
         const struct cay_tar_member m = { .type = CAY_TAR_FILE,
@@ -47,7 +47,7 @@ static int add_member(struct cay_recording *r, const char *name, const void *byt
 }
 
 /* All of the piece, or nothing that counts: what was written of it is overwritten by the next one. */
-static int write_piece(struct cay_recording *r)
+static int write_piece(struct cay_screencast *r)
 {
         const char *at = cay_buf_data(&r->piece);
         uint64_t place = r->bytes;
@@ -68,13 +68,13 @@ static int write_piece(struct cay_recording *r)
         return 0;
 }
 
-static int begin_piece(struct cay_recording *r)
+static int begin_piece(struct cay_screencast *r)
 {
         cay_buf_clear(&r->piece);
         return r->fd >= 0 ? 0 : -EBADF;
 }
 
-static int put_facts(struct cay_recording *r, const char *name, struct cay_json *j, struct cay_buf *text,
+static int put_facts(struct cay_screencast *r, const char *name, struct cay_json *j, struct cay_buf *text,
                      uint64_t wall_ms)
 {
         cay_json_end_object(j);
@@ -84,16 +84,16 @@ static int put_facts(struct cay_recording *r, const char *name, struct cay_json 
         return write_piece(r);
 }
 
-int cay_recording_create(struct cay_recording *r, struct cay_error *err)
+int cay_screencast_create(struct cay_screencast *r, struct cay_error *err)
 {
         cay_auto_buf struct cay_buf text = { 0 };
-        char name[CAY_RECORDING_FILE_MAX];
+        char name[CAY_SCREENCAST_FILE_MAX];
         struct cay_json j;
         int e;
 
-        cay_recording_name(r, name);
+        cay_screencast_name(r, name);
         cay_buf_init(&r->piece, PIECE_MAX);
-        r->fd = openat(r->all->env.recordings_dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+        r->fd = openat(r->all->env.screencasts_dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                        0600);
         if (r->fd < 0)
                 return cay_fail_sys(err, errno == ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, -errno,
@@ -110,12 +110,12 @@ int cay_recording_create(struct cay_recording *r, struct cay_error *err)
         if (e == 0)
                 return 0;
         close(cay_take_fd(r->fd));
-        unlinkat(r->all->env.recordings_dir, name, 0);
+        unlinkat(r->all->env.screencasts_dir, name, 0);
         return cay_fail_sys(err, e == -ENOSPC ? CAY_NO_SPACE : CAY_INTERNAL, e, "write the recording's file");
 }
 
-int cay_recording_put(struct cay_recording *r, const struct cay_live_frame *f, const char *facts,
-                      uint64_t at_ms)
+int cay_screencast_put(struct cay_screencast *r, const struct cay_live_frame *f, const char *facts,
+                       uint64_t at_ms)
 {
         char name[64];
         int e = begin_piece(r);
@@ -137,7 +137,7 @@ int cay_recording_put(struct cay_recording *r, const struct cay_live_frame *f, c
         return e;
 }
 
-void cay_recording_finish(struct cay_recording *r)
+void cay_screencast_finish(struct cay_screencast *r)
 {
         cay_auto_buf struct cay_buf text = { 0 };
         struct cay_json j;
@@ -199,7 +199,7 @@ static bool read_json(int fd, const struct cay_tar_header *head, uint64_t data, 
                cay_json_view_open(text, head->size, ret) == 0;
 }
 
-static bool read_head(struct cay_recording *r, uint64_t size, uint64_t *place)
+static bool read_head(struct cay_screencast *r, uint64_t size, uint64_t *place)
 {
         struct cay_tar_header head;
         struct cay_json_view o;
@@ -226,7 +226,7 @@ static bool read_name(const char *name, uint64_t *ret_at_ms)
         return end == dot;
 }
 
-static void read_members(struct cay_recording *r, uint64_t size, uint64_t place)
+static void read_members(struct cay_screencast *r, uint64_t size, uint64_t place)
 {
         struct cay_tar_header head;
         struct cay_json_view o;
@@ -234,7 +234,7 @@ static void read_members(struct cay_recording *r, uint64_t size, uint64_t place)
         uint64_t data, at_ms;
 
         r->bytes = place;
-        while (r->frames < CAY_RECORDING_FRAMES_MAX && next_member(r->fd, size, &place, &head, &data)) {
+        while (r->frames < CAY_SCREENCAST_FRAMES_MAX && next_member(r->fd, size, &place, &head, &data)) {
                 if (strcmp(head.name, END_NAME) == 0) {
                         r->bytes = place;
                         if (read_json(r->fd, &head, data, text, &o))
@@ -249,14 +249,14 @@ static void read_members(struct cay_recording *r, uint64_t size, uint64_t place)
         }
 }
 
-bool cay_recording_load(struct cay_recording *r, int dir)
+bool cay_screencast_load(struct cay_screencast *r, int dir)
 {
-        char name[CAY_RECORDING_FILE_MAX];
+        char name[CAY_SCREENCAST_FILE_MAX];
         struct stat st;
         uint64_t place = 0;
         bool is_ours;
 
-        cay_recording_name(r, name);
+        cay_screencast_name(r, name);
         r->fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (r->fd < 0)
                 return false;
@@ -266,7 +266,7 @@ bool cay_recording_load(struct cay_recording *r, int dir)
                 if (r->why[0] == '\0') {
                         cay_str_copy(r->why, sizeof(r->why), "the daemon's front ended");
                         cay_buf_init(&r->piece, PIECE_MAX);
-                        cay_recording_finish(r);
+                        cay_screencast_finish(r);
                 }
         }
         close(cay_take_fd(r->fd));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which recordings there are; the rules are in recording.h. */
-#include "domain/browser/recording.h"
+#include "domain/browser/screencast.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "domain/browser/browser_priv.h"
-#include "domain/browser/recording_priv.h"
+#include "domain/browser/screencast_priv.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/id.h"
 #include "foundation/base/log.h"
@@ -19,17 +19,17 @@
 #define SWEEP_MS 250u
 #define SWEEP_LATER_MS 2000u
 
-static void remove_file(struct cay_recordings *rs, const char *name)
+static void remove_file(struct cay_screencasts *rs, const char *name)
 {
         if (rs->env.remove_recording)
                 rs->env.remove_recording(rs->env.ctx, name);
         else
-                unlinkat(rs->env.recordings_dir, name, 0);
+                unlinkat(rs->env.screencasts_dir, name, 0);
 }
 
-static void add(struct cay_recordings *rs, struct cay_recording *r)
+static void add(struct cay_screencasts *rs, struct cay_screencast *r)
 {
-        struct cay_recording **at = &rs->list;
+        struct cay_screencast **at = &rs->list;
 
         while (*at && (*at)->started_wall_ms <= r->started_wall_ms)
                 at = &(*at)->next;
@@ -40,21 +40,21 @@ static void add(struct cay_recordings *rs, struct cay_recording *r)
 
 static void free_recording(struct cay_deferred *d)
 {
-        free(cay_container_of(d, struct cay_recording, done));
+        free(cay_container_of(d, struct cay_screencast, done));
 }
 
-static void drop(struct cay_recording *r)
+static void drop(struct cay_screencast *r)
 {
-        struct cay_recordings *rs = r->all;
-        struct cay_recording **at = &rs->list;
-        char name[CAY_RECORDING_FILE_MAX];
+        struct cay_screencasts *rs = r->all;
+        struct cay_screencast **at = &rs->list;
+        char name[CAY_SCREENCAST_FILE_MAX];
 
         cay_recorder_end(r, "it was removed");
         while (*at != r)
                 at = &(*at)->next;
         *at = r->next;
         rs->count--;
-        cay_recording_name(r, name);
+        cay_screencast_name(r, name);
         remove_file(rs, name);
         r->done.run = free_recording;
         cay_loop_defer(rs->env.loop, &r->done);
@@ -64,11 +64,11 @@ static void drop(struct cay_recording *r)
 
 static void on_sweep(struct cay_timer *t)
 {
-        struct cay_recordings *rs = cay_container_of(t, struct cay_recordings, sweep);
+        struct cay_screencasts *rs = cay_container_of(t, struct cay_screencasts, sweep);
         const struct cay_viewer everybody = { .owner = "", .sees_all = true };
         bool is_early = false;
 
-        for (struct cay_recording *r = rs->list, *next; r; r = next) {
+        for (struct cay_screencast *r = rs->list, *next; r; r = next) {
                 struct cay_sandbox_view view;
                 struct cay_error err = { 0 };
 
@@ -86,7 +86,7 @@ static void on_sweep(struct cay_timer *t)
 
 static void on_event(struct cay_event_watch *w)
 {
-        struct cay_recordings *rs = cay_container_of(w, struct cay_recordings, watch);
+        struct cay_screencasts *rs = cay_container_of(w, struct cay_screencasts, watch);
 
         if (rs->list && !rs->env.keeps_unowned && !rs->sweep.loop)
                 cay_timer_set(rs->env.loop, &rs->sweep, SWEEP_MS, on_sweep);
@@ -94,10 +94,10 @@ static void on_event(struct cay_event_watch *w)
 
 /* Beginning and end */
 
-static void load_one(struct cay_recordings *rs, const char *name)
+static void load_one(struct cay_screencasts *rs, const char *name)
 {
         const char *dot = strrchr(name, '.');
-        struct cay_recording *r = rs->count < CAY_RECORDINGS_MAX ? calloc(1, sizeof(*r)) : NULL;
+        struct cay_screencast *r = rs->count < CAY_SCREENCASTS_MAX ? calloc(1, sizeof(*r)) : NULL;
         size_t len = dot ? (size_t)(dot - name) : 0;
 
         if (!r)
@@ -109,7 +109,7 @@ static void load_one(struct cay_recordings *rs, const char *name)
                 return;
         }
         memcpy(r->sandbox, name, len);
-        if (cay_id_is_valid(r->sandbox) && cay_recording_load(r, rs->env.recordings_dir)) {
+        if (cay_id_is_valid(r->sandbox) && cay_screencast_load(r, rs->env.screencasts_dir)) {
                 add(rs, r);
                 return;
         }
@@ -117,9 +117,9 @@ static void load_one(struct cay_recordings *rs, const char *name)
         free(r);
 }
 
-static void load_all(struct cay_recordings *rs)
+static void load_all(struct cay_screencasts *rs)
 {
-        int fd = openat(rs->env.recordings_dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int fd = openat(rs->env.screencasts_dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         DIR *dir = fd < 0 ? NULL : fdopendir(fd);
         struct dirent *d;
 
@@ -134,10 +134,10 @@ static void load_all(struct cay_recordings *rs)
         closedir(dir);
 }
 
-struct cay_recordings *cay_recordings_new(const struct cay_browsers_env *env, struct cay_browsers *bs)
+struct cay_screencasts *cay_screencasts_new(const struct cay_browsers_env *env, struct cay_browsers *bs)
 {
         const struct cay_viewer everybody = { .owner = "", .sees_all = true };
-        struct cay_recordings *rs = calloc(1, sizeof(*rs));
+        struct cay_screencasts *rs = calloc(1, sizeof(*rs));
 
         if (!rs)
                 return NULL;
@@ -152,14 +152,14 @@ struct cay_recordings *cay_recordings_new(const struct cay_browsers_env *env, st
         return rs;
 }
 
-void cay_recordings_free(struct cay_recordings *rs)
+void cay_screencasts_free(struct cay_screencasts *rs)
 {
         if (!rs)
                 return;
         cay_service_unwatch_events(&rs->watch);
         cay_timer_clear(&rs->sweep);
         while (rs->list) {
-                struct cay_recording *r = rs->list;
+                struct cay_screencast *r = rs->list;
 
                 rs->list = r->next;
                 cay_recorder_end(r, "the daemon's front ended");
@@ -168,11 +168,11 @@ void cay_recordings_free(struct cay_recordings *rs)
         free(rs);
 }
 
-uint64_t cay_recordings_disk(const struct cay_browsers *bs, const char *owner)
+uint64_t cay_screencasts_disk(const struct cay_browsers *bs, const char *owner)
 {
         uint64_t bytes = 0;
 
-        for (const struct cay_recording *r = bs && bs->recordings ? bs->recordings->list : NULL; r;
+        for (const struct cay_screencast *r = bs && bs->recordings ? bs->recordings->list : NULL; r;
              r = r->next)
                 if (strcmp(r->owner, owner) == 0)
                         bytes += r->fd >= 0 ? r->limits.bytes : r->bytes;
@@ -181,33 +181,33 @@ uint64_t cay_recordings_disk(const struct cay_browsers *bs, const char *owner)
 
 /* One of them */
 
-static void view_of(const struct cay_recording *r, struct cay_recording_view *ret)
+static void view_of(const struct cay_screencast *r, struct cay_screencast_view *ret)
 {
-        *ret = (struct cay_recording_view){ .id = r->id,
-                                            .sandbox = r->sandbox,
-                                            .is_running = r->fd >= 0,
-                                            .why = r->why,
-                                            .started_wall_ms = r->started_wall_ms,
-                                            .duration_ms = r->duration_ms,
-                                            .frames = r->frames,
-                                            .bytes = r->bytes };
+        *ret = (struct cay_screencast_view){ .id = r->id,
+                                             .sandbox = r->sandbox,
+                                             .is_running = r->fd >= 0,
+                                             .why = r->why,
+                                             .started_wall_ms = r->started_wall_ms,
+                                             .duration_ms = r->duration_ms,
+                                             .frames = r->frames,
+                                             .bytes = r->bytes };
         if (r->fd >= 0)
                 ret->duration_ms = cay_clock_ms() - r->begin_ms;
 }
 
-static struct cay_recording *find(const struct cay_recordings *rs, const char *sandbox, const char *id)
+static struct cay_screencast *find(const struct cay_screencasts *rs, const char *sandbox, const char *id)
 {
-        for (struct cay_recording *r = rs->list; r; r = r->next)
+        for (struct cay_screencast *r = rs->list; r; r = r->next)
                 if (strcmp(r->sandbox, sandbox) == 0 && strcmp(r->id, id) == 0)
                         return r;
         return NULL;
 }
 
-static struct cay_recording *look_up(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
-                                     const char *id, struct cay_error *err)
+static struct cay_screencast *look_up(struct cay_browsers *bs, const struct cay_viewer *v,
+                                      const char *sandbox, const char *id, struct cay_error *err)
 {
         struct cay_sandbox_view view;
-        struct cay_recording *r;
+        struct cay_screencast *r;
 
         if (cay_service_get(bs->env.service, v, sandbox, &view, err) < 0)
                 return NULL;
@@ -217,10 +217,10 @@ static struct cay_recording *look_up(struct cay_browsers *bs, const struct cay_v
         return r;
 }
 
-int cay_recording_get(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
-                      const char *id, struct cay_recording_view *ret, struct cay_error *err)
+int cay_screencast_get(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
+                       const char *id, struct cay_screencast_view *ret, struct cay_error *err)
 {
-        const struct cay_recording *r = look_up(bs, v, sandbox, id, err);
+        const struct cay_screencast *r = look_up(bs, v, sandbox, id, err);
 
         if (!r)
                 return -1;
@@ -228,16 +228,16 @@ int cay_recording_get(struct cay_browsers *bs, const struct cay_viewer *v, const
         return 0;
 }
 
-int cay_recording_list(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
-                       void (*each)(void *ctx, const struct cay_recording_view *view), void *ctx,
-                       struct cay_error *err)
+int cay_screencast_list(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
+                        void (*each)(void *ctx, const struct cay_screencast_view *view), void *ctx,
+                        struct cay_error *err)
 {
         struct cay_sandbox_view box;
-        struct cay_recording_view view;
+        struct cay_screencast_view view;
 
         if (cay_service_get(bs->env.service, v, sandbox, &box, err) < 0)
                 return -1;
-        for (const struct cay_recording *r = bs->recordings->list; r; r = r->next) {
+        for (const struct cay_screencast *r = bs->recordings->list; r; r = r->next) {
                 if (strcmp(r->sandbox, box.id) != 0)
                         continue;
                 view_of(r, &view);
@@ -246,10 +246,10 @@ int cay_recording_list(struct cay_browsers *bs, const struct cay_viewer *v, cons
         return 0;
 }
 
-int cay_recording_stop(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
-                       const char *id, struct cay_recording_view *ret, struct cay_error *err)
+int cay_screencast_stop(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
+                        const char *id, struct cay_screencast_view *ret, struct cay_error *err)
 {
-        struct cay_recording *r = look_up(bs, v, sandbox, id, err);
+        struct cay_screencast *r = look_up(bs, v, sandbox, id, err);
 
         if (!r)
                 return -1;
@@ -258,10 +258,10 @@ int cay_recording_stop(struct cay_browsers *bs, const struct cay_viewer *v, cons
         return 0;
 }
 
-int cay_recording_remove(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
-                         const char *id, struct cay_error *err)
+int cay_screencast_remove(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
+                          const char *id, struct cay_error *err)
 {
-        struct cay_recording *r = look_up(bs, v, sandbox, id, err);
+        struct cay_screencast *r = look_up(bs, v, sandbox, id, err);
 
         if (!r)
                 return -1;
@@ -269,17 +269,17 @@ int cay_recording_remove(struct cay_browsers *bs, const struct cay_viewer *v, co
         return 0;
 }
 
-int cay_recording_open(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
-                       const char *id, uint64_t *ret_bytes, struct cay_error *err)
+int cay_screencast_open(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
+                        const char *id, uint64_t *ret_bytes, struct cay_error *err)
 {
-        const struct cay_recording *r = look_up(bs, v, sandbox, id, err);
-        char name[CAY_RECORDING_FILE_MAX];
+        const struct cay_screencast *r = look_up(bs, v, sandbox, id, err);
+        char name[CAY_SCREENCAST_FILE_MAX];
         int fd;
 
         if (!r)
                 return -1;
-        cay_recording_name(r, name);
-        fd = openat(bs->env.recordings_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        cay_screencast_name(r, name);
+        fd = openat(bs->env.screencasts_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (fd < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "open the recording's file");
         *ret_bytes = r->bytes;
@@ -288,14 +288,14 @@ int cay_recording_open(struct cay_browsers *bs, const struct cay_viewer *v, cons
 
 /* Starting */
 
-static int check_start(const struct cay_recordings *rs, const struct cay_sandbox_view *box, uint64_t bytes,
+static int check_start(const struct cay_screencasts *rs, const struct cay_sandbox_view *box, uint64_t bytes,
                        struct cay_error *err)
 {
         unsigned own = 0;
 
         if (!rs->env.has_recordings)
                 return cay_fail(err, CAY_UNSUPPORTED, "this daemon keeps no recordings");
-        for (const struct cay_recording *r = rs->list; r; r = r->next) {
+        for (const struct cay_screencast *r = rs->list; r; r = r->next) {
                 if (strcmp(r->sandbox, box->id) != 0)
                         continue;
                 own++;
@@ -303,14 +303,14 @@ static int check_start(const struct cay_recordings *rs, const struct cay_sandbox
                         return cay_fail(err, CAY_CONFLICT,
                                         "recording '%s' of this browser is under way; stop it first", r->id);
         }
-        if (own >= CAY_RECORDINGS_SANDBOX_MAX || rs->count >= CAY_RECORDINGS_MAX)
+        if (own >= CAY_SCREENCASTS_SANDBOX_MAX || rs->count >= CAY_SCREENCASTS_MAX)
                 return cay_fail(err, CAY_LIMIT, "%u recordings of %s are kept, the maximum; remove one",
-                                own >= CAY_RECORDINGS_SANDBOX_MAX ? own : rs->count,
-                                own >= CAY_RECORDINGS_SANDBOX_MAX ? "this sandbox" : "all sandboxes");
+                                own >= CAY_SCREENCASTS_SANDBOX_MAX ? own : rs->count,
+                                own >= CAY_SCREENCASTS_SANDBOX_MAX ? "this sandbox" : "all sandboxes");
         return cay_service_check_more_disk(rs->env.service, box->owner, bytes, err);
 }
 
-static void make_id(const struct cay_recordings *rs, struct cay_recording *r)
+static void make_id(const struct cay_screencasts *rs, struct cay_screencast *r)
 {
         uint64_t number = r->started_wall_ms;
 
@@ -319,10 +319,10 @@ static void make_id(const struct cay_recordings *rs, struct cay_recording *r)
         while (find(rs, r->sandbox, r->id));
 }
 
-static struct cay_recording *make(struct cay_recordings *rs, const struct cay_sandbox_view *box,
-                                  const struct cay_recording_options *o)
+static struct cay_screencast *make(struct cay_screencasts *rs, const struct cay_sandbox_view *box,
+                                   const struct cay_screencast_options *o)
 {
-        struct cay_recording *r = calloc(1, sizeof(*r));
+        struct cay_screencast *r = calloc(1, sizeof(*r));
 
         if (!r)
                 return NULL;
@@ -336,17 +336,17 @@ static struct cay_recording *make(struct cay_recordings *rs, const struct cay_sa
         return r;
 }
 
-int cay_recording_start(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
-                        const struct cay_recording_options *o, struct cay_recording_view *ret,
-                        struct cay_error *err)
+int cay_screencast_start(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
+                         const struct cay_screencast_options *o, struct cay_screencast_view *ret,
+                         struct cay_error *err)
 {
-        const struct cay_recording_options limits = { .bytes = o->bytes ? o->bytes : CAY_RECORDING_BYTES,
-                                                      .time_ms = o->time_ms ? o->time_ms : CAY_RECORDING_MS,
-                                                      .gap_ms =
-                                                              o->gap_ms ? o->gap_ms : CAY_RECORDING_GAP_MS };
-        struct cay_recordings *rs = bs->recordings;
+        const struct cay_screencast_options limits = { .bytes = o->bytes ? o->bytes : CAY_SCREENCAST_BYTES,
+                                                       .time_ms = o->time_ms ? o->time_ms : CAY_SCREENCAST_MS,
+                                                       .gap_ms = o->gap_ms ? o->gap_ms
+                                                                           : CAY_SCREENCAST_GAP_MS };
+        struct cay_screencasts *rs = bs->recordings;
         struct cay_sandbox_view box;
-        struct cay_recording *r;
+        struct cay_screencast *r;
 
         if (cay_service_get(bs->env.service, v, sandbox, &box, err) < 0 ||
             check_start(rs, &box, limits.bytes, err) < 0)
@@ -354,7 +354,7 @@ int cay_recording_start(struct cay_browsers *bs, const struct cay_viewer *v, con
         r = make(rs, &box, &limits);
         if (!r)
                 return cay_fail(err, CAY_INTERNAL, "no memory for a recording");
-        if (cay_recording_create(r, err) < 0) {
+        if (cay_screencast_create(r, err) < 0) {
                 cay_buf_done(&r->piece);
                 free(r);
                 return -1;
