@@ -30,6 +30,9 @@ export const OPERATIONS = {
   step_list: { method: "GET", path: "/api/sandboxes/{id}/steps", query: [], body: null, answer: "json", once: false },
   step_diff: { method: "POST", path: "/api/sandboxes/{id}/diff", query: [], body: "json", answer: "json", once: false },
   sandbox_undo: { method: "POST", path: "/api/sandboxes/{id}/undo", query: [], body: "json", answer: "json", once: false },
+  recording_get: { method: "GET", path: "/api/sandboxes/{id}/recording", query: [], body: null, answer: "json", once: false },
+  recording_cast: { method: "GET", path: "/api/sandboxes/{id}/recording/{exec}/cast", query: [], body: null, answer: "bytes", once: false },
+  sandbox_replay: { method: "POST", path: "/api/sandboxes/{id}/replay", query: [], body: "json", answer: "json", once: false },
   volume_list: { method: "GET", path: "/api/volumes", query: ["owner","engine"], body: null, answer: "json", once: false },
   volume_remove: { method: "DELETE", path: "/api/volumes/{name}", query: [], body: "json", answer: "json", once: false },
   template_list: { method: "GET", path: "/api/templates", query: ["task"], body: null, answer: "json", once: false },
@@ -92,7 +95,7 @@ export const OPERATIONS = {
   browser_get: { method: "GET", path: "/api/sandboxes/{id}/browser", query: [], body: null, answer: "json", once: false },
   browser_start: { method: "POST", path: "/api/sandboxes/{id}/browser", query: [], body: "json", answer: "json", once: false },
   browser_stop: { method: "DELETE", path: "/api/sandboxes/{id}/browser", query: [], body: null, answer: "json", once: false },
-  browser_run: { method: "POST", path: "/api/browser/run", query: [], body: "json", answer: "json", once: false },
+  browser_run: { method: "POST", path: "/api/browser/run", query: [], body: "json", answer: "json", once: true },
   browser_navigate: { method: "POST", path: "/api/sandboxes/{id}/browser/navigate", query: [], body: "json", answer: "json", once: false },
   browser_history: { method: "POST", path: "/api/sandboxes/{id}/browser/history", query: [], body: "json", answer: "json", once: false },
   browser_click: { method: "POST", path: "/api/sandboxes/{id}/browser/click", query: [], body: "json", answer: "json", once: false },
@@ -120,13 +123,17 @@ export const OPERATIONS = {
   browser_request: { method: "GET", path: "/api/sandboxes/{id}/browser/requests/{number}", query: ["timeout"], body: null, answer: "json", once: false },
   browser_console: { method: "GET", path: "/api/sandboxes/{id}/browser/console", query: ["level","from","url","limit","tab","timeout"], body: null, answer: "json", once: false },
   browser_link: { method: "POST", path: "/api/sandboxes/{id}/browser/links", query: [], body: "json", answer: "json", once: false },
+  browser_list: { method: "GET", path: "/api/browsers", query: ["sandbox"], body: null, answer: "json", once: false },
+  browser_downloads: { method: "GET", path: "/api/sandboxes/{id}/browser/downloads", query: [], body: null, answer: "json", once: false },
+  browser_downloads_zip: { method: "GET", path: "/api/sandboxes/{id}/browser/downloads.zip", query: [], body: null, answer: "bytes", once: false },
+  browser_logs: { method: "GET", path: "/api/sandboxes/{id}/browser/logs", query: [], body: null, answer: "json", once: false },
   browser_live_link: { method: "POST", path: "/api/sandboxes/{id}/browser/live/links", query: [], body: "json", answer: "json", once: false },
-  browser_record_start: { method: "POST", path: "/api/sandboxes/{id}/browser/recordings", query: [], body: "json", answer: "json", once: false },
-  browser_record_list: { method: "GET", path: "/api/sandboxes/{id}/browser/recordings", query: [], body: null, answer: "json", once: false },
-  browser_record_get: { method: "GET", path: "/api/sandboxes/{id}/browser/recordings/{recording}", query: [], body: null, answer: "json", once: false },
-  browser_record_remove: { method: "DELETE", path: "/api/sandboxes/{id}/browser/recordings/{recording}", query: [], body: null, answer: "json", once: false },
-  browser_record_export: { method: "GET", path: "/api/sandboxes/{id}/browser/recordings/{recording}/export", query: [], body: null, answer: "bytes", once: false },
-  browser_record_stop: { method: "POST", path: "/api/sandboxes/{id}/browser/recordings/{recording}/stop", query: [], body: null, answer: "json", once: false },
+  browser_record_start: { method: "POST", path: "/api/sandboxes/{id}/browser/screencasts", query: [], body: "json", answer: "json", once: false },
+  browser_record_list: { method: "GET", path: "/api/sandboxes/{id}/browser/screencasts", query: [], body: null, answer: "json", once: false },
+  browser_record_get: { method: "GET", path: "/api/sandboxes/{id}/browser/screencasts/{recording}", query: [], body: null, answer: "json", once: false },
+  browser_record_remove: { method: "DELETE", path: "/api/sandboxes/{id}/browser/screencasts/{recording}", query: [], body: null, answer: "json", once: false },
+  browser_record_export: { method: "GET", path: "/api/sandboxes/{id}/browser/screencasts/{recording}/export", query: [], body: null, answer: "bytes", once: false },
+  browser_record_stop: { method: "POST", path: "/api/sandboxes/{id}/browser/screencasts/{recording}/stop", query: [], body: null, answer: "json", once: false },
   network_get: { method: "GET", path: "/api/sandboxes/{id}/network", query: [], body: null, answer: "json", once: false },
   network_update: { method: "PATCH", path: "/api/sandboxes/{id}/network", query: [], body: "json", answer: "json", once: false },
   network_log: { method: "GET", path: "/api/sandboxes/{id}/network/log", query: ["from","limit","follow"], body: null, answer: "json", once: false },
@@ -191,6 +198,9 @@ export interface Operations {
   step_list: { args: t.StepListArgs; result: t.StepListResult };
   step_diff: { args: t.StepDiffArgs; result: t.StepDiffResult };
   sandbox_undo: { args: t.SandboxUndoArgs; result: t.SandboxUndoResult };
+  recording_get: { args: t.RecordingGetArgs; result: t.Recording };
+  recording_cast: { args: t.RecordingCastArgs; result: Answer };
+  sandbox_replay: { args: t.SandboxReplayArgs; result: t.Replay };
   volume_list: { args: t.VolumeListArgs; result: t.VolumeListResult };
   volume_remove: { args: t.VolumeRemoveArgs; result: t.VolumeRemoveResult };
   template_list: { args: t.TemplateListArgs; result: t.TemplateListResult };
@@ -281,6 +291,10 @@ export interface Operations {
   browser_request: { args: t.BrowserRequestArgs; result: t.BrowserRequestResult };
   browser_console: { args: t.BrowserConsoleArgs; result: t.BrowserConsoleResult };
   browser_link: { args: t.BrowserLinkArgs; result: t.BrowserLinkResult };
+  browser_list: { args: t.BrowserListArgs; result: t.BrowserListResult };
+  browser_downloads: { args: t.BrowserDownloadsArgs; result: t.BrowserDownloadsResult };
+  browser_downloads_zip: { args: t.BrowserDownloadsZipArgs; result: Answer };
+  browser_logs: { args: t.BrowserLogsArgs; result: t.BrowserLogsResult };
   browser_live_link: { args: t.BrowserLiveLinkArgs; result: t.BrowserLiveLinkResult };
   browser_record_start: { args: t.BrowserRecordStartArgs; result: t.BrowserRecording };
   browser_record_list: { args: t.BrowserRecordListArgs; result: t.BrowserRecordListResult };
@@ -471,6 +485,31 @@ export class Calls {
    */
   sandboxUndo(args: t.SandboxUndoArgs, options?: CallOptions): Promise<t.SandboxUndoResult> {
     return this.caller.call("sandbox_undo", args, undefined, options);
+  }
+
+  /**
+   * Shows what is recorded of a sandbox: since when, how much, whether it ended (stopped: limit, disk, undone),
+   * and its terminals. GET /api/sandboxes/{id}/recording, scope read
+   */
+  recordingGet(args: t.RecordingGetArgs, options?: CallOptions): Promise<t.Recording> {
+    return this.caller.call("recording_get", args, undefined, options);
+  }
+
+  /**
+   * Returns a recorded terminal as asciicast v2: its output and sizes with their times. GET
+   * /api/sandboxes/{id}/recording/{exec}/cast, scope read
+   */
+  recordingCast(args: t.RecordingCastArgs, options?: CallOptions): Promise<Answer> {
+    return this.caller.call("recording_cast", args, undefined, options);
+  }
+
+  /**
+   * Runs what was recorded of a sandbox again, in a new one with the files with which the recording began, and
+   * tells where exit codes, causes or output differ, the first first. POST /api/sandboxes/{id}/replay, scope
+   * exec
+   */
+  sandboxReplay(args: t.SandboxReplayArgs, options?: CallOptions): Promise<t.Replay> {
+    return this.caller.call("sandbox_replay", args, undefined, options);
   }
 
   /**
@@ -1073,6 +1112,39 @@ export class Calls {
   }
 
   /**
+   * Lists browsers of sandboxes: those that run, and of other sandboxes the last one that ended. GET
+   * /api/browsers, scope read
+   */
+  browserList(args: t.BrowserListArgs = {}, options?: CallOptions): Promise<t.BrowserListResult> {
+    return this.caller.call("browser_list", args, undefined, options);
+  }
+
+  /**
+   * Lists what a browser has downloaded, also for five minutes after its end; of a file that is not complete,
+   * error says why. GET /api/sandboxes/{id}/browser/downloads, scope read
+   */
+  browserDownloads(args: t.BrowserDownloadsArgs, options?: CallOptions): Promise<t.BrowserDownloadsResult> {
+    return this.caller.call("browser_downloads", args, undefined, options);
+  }
+
+  /**
+   * Returns all complete downloads of a browser as a zip archive (at most 1 GiB), also for five minutes after
+   * its end. GET /api/sandboxes/{id}/browser/downloads.zip, scope read
+   */
+  browserDownloadsZip(args: t.BrowserDownloadsZipArgs, options?: CallOptions): Promise<Answer> {
+    return this.caller.call("browser_downloads_zip", args, undefined, options);
+  }
+
+  /**
+   * Shows what pages of a browser asked of the network and printed, also for five minutes after its end; noted
+   * since it was first used by an op browser_*, or from its start (browser_start with logs). GET
+   * /api/sandboxes/{id}/browser/logs, scope read
+   */
+  browserLogs(args: t.BrowserLogsArgs, options?: CallOptions): Promise<t.BrowserLogsResult> {
+    return this.caller.call("browser_logs", args, undefined, options);
+  }
+
+  /**
    * Makes an address of a page that shows this browser live to whoever opens it, without another credential,
    * until it expires; they may take over mouse and keys unless view_only is set. url is the WebSocket of the
    * same. POST /api/sandboxes/{id}/browser/live/links, scope exec
@@ -1083,15 +1155,15 @@ export class Calls {
 
   /**
    * Begins to record what the browser of a sandbox shows, as frames with times; the browser is started if none
-   * runs. POST /api/sandboxes/{id}/browser/recordings, scope exec
+   * runs. POST /api/sandboxes/{id}/browser/screencasts, scope exec
    */
   browserRecordStart(args: t.BrowserRecordStartArgs, options?: CallOptions): Promise<t.BrowserRecording> {
     return this.caller.call("browser_record_start", args, undefined, options);
   }
 
   /**
-   * Lists the recordings of a sandbox's browser, oldest first. GET /api/sandboxes/{id}/browser/recordings, scope
-   * read
+   * Lists the recordings of a sandbox's browser, oldest first. GET /api/sandboxes/{id}/browser/screencasts,
+   * scope read
    */
   browserRecordList(args: t.BrowserRecordListArgs, options?: CallOptions): Promise<t.BrowserRecordListResult> {
     return this.caller.call("browser_record_list", args, undefined, options);
@@ -1099,7 +1171,7 @@ export class Calls {
 
   /**
    * Shows a recording of a browser: how long it is, how many frames it has, and why it ended. GET
-   * /api/sandboxes/{id}/browser/recordings/{recording}, scope read
+   * /api/sandboxes/{id}/browser/screencasts/{recording}, scope read
    */
   browserRecordGet(args: t.BrowserRecordGetArgs, options?: CallOptions): Promise<t.BrowserRecording> {
     return this.caller.call("browser_record_get", args, undefined, options);
@@ -1107,7 +1179,7 @@ export class Calls {
 
   /**
    * Removes a recording of a browser; one that is under way ends. DELETE
-   * /api/sandboxes/{id}/browser/recordings/{recording}, scope exec
+   * /api/sandboxes/{id}/browser/screencasts/{recording}, scope exec
    */
   browserRecordRemove(args: t.BrowserRecordRemoveArgs, options?: CallOptions): Promise<t.BrowserRecordRemoveResult> {
     return this.caller.call("browser_record_remove", args, undefined, options);
@@ -1115,7 +1187,7 @@ export class Calls {
 
   /**
    * Returns a recording as a tar archive: for each frame a JPEG and a JSON file with its time; of one that is
-   * under way, what there is so far. GET /api/sandboxes/{id}/browser/recordings/{recording}/export, scope read
+   * under way, what there is so far. GET /api/sandboxes/{id}/browser/screencasts/{recording}/export, scope read
    */
   browserRecordExport(args: t.BrowserRecordExportArgs, options?: CallOptions): Promise<Answer> {
     return this.caller.call("browser_record_export", args, undefined, options);
@@ -1123,7 +1195,7 @@ export class Calls {
 
   /**
    * Ends a recording of a browser, which is kept until its sandbox is destroyed. POST
-   * /api/sandboxes/{id}/browser/recordings/{recording}/stop, scope exec
+   * /api/sandboxes/{id}/browser/screencasts/{recording}/stop, scope exec
    */
   browserRecordStop(args: t.BrowserRecordStopArgs, options?: CallOptions): Promise<t.BrowserRecording> {
     return this.caller.call("browser_record_stop", args, undefined, options);

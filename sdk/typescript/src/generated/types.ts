@@ -48,9 +48,12 @@ export interface CreatedSandbox {
   sleep_after_s: number;
   asleep: boolean;
   checkpoint: boolean;
+  font_cache: boolean;
   record: boolean;
   own_user_only: boolean;
   machine: string | null;
+  browser_seconds: number;
+  browser_follows: boolean;
   created_at: string | null;
   started_at: string | null;
   changed_at: string | null;
@@ -93,9 +96,12 @@ export interface Sandbox {
   sleep_after_s: number;
   asleep: boolean;
   checkpoint: boolean;
+  font_cache: boolean;
   record: boolean;
   own_user_only: boolean;
   machine: string | null;
+  browser_seconds: number;
+  browser_follows: boolean;
   created_at: string | null;
   started_at: string | null;
   changed_at: string | null;
@@ -305,8 +311,11 @@ export interface Template {
   on_timeout: string | null;
   sleep_after_s: number;
   checkpoint: boolean;
+  font_cache: boolean;
   record: boolean;
   machine: string | null;
+  browser_seconds: number;
+  browser_follows: boolean;
   needs_confirm: boolean;
   auto_cleanup: boolean;
   limits: Limits;
@@ -314,6 +323,8 @@ export interface Template {
   idle_time_ms: number;
   max_concurrent: number;
   pool: number;
+  pool_learned: boolean;
+  warm: string[];
   env: string[];
   command: string | string[];
   interpreter: string | string[];
@@ -655,6 +666,9 @@ export interface Metrics {
     making: number;
     wanted: number;
     most: number;
+    warm: number;
+    memory_bytes: number;
+    memory_limit_bytes: number;
     claimed: number;
     missed: number;
     failed: number;
@@ -821,6 +835,57 @@ export interface BrowserTabState {
   dialog?: BrowserDialog;
 }
 
+export interface BrowserState {
+  sandbox_id: string;
+  status: string;
+  exec_id: string | null;
+  clients: number;
+  failed: boolean;
+  timed_out: boolean;
+  cause_text: string | null;
+  started_at: string | null;
+  ended_at: string | null;
+  lived_ms: number;
+}
+
+export interface BrowserDownloadKept {
+  id: string;
+  path: string;
+  name: string;
+  url: string;
+  bytes: number;
+  state: string;
+  error: string | null;
+  started_at: string | null;
+}
+
+export interface BrowserLogRequest {
+  number: number;
+  id: string;
+  tab_id: string;
+  loader_id: string;
+  method: string;
+  url: string;
+  type: string;
+  state: string;
+  status: number | null;
+  mime_type: string | null;
+  error: string | null;
+  bytes: number;
+  at_ms: number;
+  duration_ms: number;
+}
+
+export interface BrowserLogMessage {
+  number: number;
+  tab_id: string;
+  level: string;
+  text: string;
+  url: string | null;
+  line: number;
+  at_ms: number;
+}
+
 export interface BrowserRecording {
   recording_id: string;
   sandbox_id: string;
@@ -894,6 +959,9 @@ export interface MachineAdded {
 export interface Machine {
   name: string;
   state: string;
+  url: string;
+  problem: string;
+  next_try_at: string | null;
   about: string;
   fingerprint: string;
   created_at: string | null;
@@ -1195,12 +1263,24 @@ export interface SandboxCreateArgs {
   /** make a step before each command, so that it can be undone (`cay log`, `cay undo`) */
   checkpoint?: boolean | null;
   /**
+   * show the machine's cache of fonts in it, so that browsers and desktops start sooner (template `host`, engine
+   * native)
+   */
+  font_cache?: boolean | null;
+  /**
    * keep what is asked of it, encrypted, so that it can be run again (`cay replay`) and its terminals shown
    * (`cay cast`)
    */
   record?: boolean | null;
   /** make it on this machine of yours, which `cay agent` connects (engine: remote) */
   machine?: string | null;
+  /**
+   * let its browser start once and live at most so many seconds; five minutes after the browser's end the
+   * sandbox is destroyed
+   */
+  browser_seconds?: number | null;
+  /** with browser_seconds: close the browser when its last client has left, or when none came for five minutes */
+  browser_follows?: boolean | null;
   /** confirmation token from the answer to the first request */
   confirm?: string | null;
   /** stored as the label project_name */
@@ -1676,8 +1756,11 @@ export interface TemplateGetResult {
   on_timeout: string | null;
   sleep_after_s: number;
   checkpoint: boolean;
+  font_cache: boolean;
   record: boolean;
   machine: string | null;
+  browser_seconds: number;
+  browser_follows: boolean;
   needs_confirm: boolean;
   auto_cleanup: boolean;
   limits: Limits;
@@ -1685,6 +1768,8 @@ export interface TemplateGetResult {
   idle_time_ms: number;
   max_concurrent: number;
   pool: number;
+  pool_learned: boolean;
+  warm: string[];
   env: string[];
   command: string | string[];
   interpreter: string | string[];
@@ -1885,12 +1970,24 @@ export interface CodeRunArgs {
   /** make a step before each command, so that it can be undone (`cay log`, `cay undo`) */
   checkpoint?: boolean | null;
   /**
+   * show the machine's cache of fonts in it, so that browsers and desktops start sooner (template `host`, engine
+   * native)
+   */
+  font_cache?: boolean | null;
+  /**
    * keep what is asked of it, encrypted, so that it can be run again (`cay replay`) and its terminals shown
    * (`cay cast`)
    */
   record?: boolean | null;
   /** make it on this machine of yours, which `cay agent` connects (engine: remote) */
   machine?: string | null;
+  /**
+   * let its browser start once and live at most so many seconds; five minutes after the browser's end the
+   * sandbox is destroyed
+   */
+  browser_seconds?: number | null;
+  /** with browser_seconds: close the browser when its last client has left, or when none came for five minutes */
+  browser_follows?: boolean | null;
   /** confirmation token from the answer to the first request */
   confirm?: string | null;
   /** single-use id: a second request with it runs nothing (409) */
@@ -2680,6 +2777,15 @@ export interface BrowserStartArgs {
   height?: number | null;
   /** open pages whose certificate is not valid */
   ignore_certificate_errors?: boolean | null;
+  /**
+   * folder for its profile (cookies, logins, storage), below /: in a volume it outlives the sandbox; one browser
+   * at a time; default: one that ends with the sandbox
+   */
+  profile?: string | null;
+  /** with profile: begin with a copy of it, and leave it as it is */
+  copy?: boolean | null;
+  /** note requests and consoles of all pages from the start (browser_logs) */
+  logs?: boolean | null;
 }
 
 /** Arguments of browser_stop. */
@@ -2749,6 +2855,8 @@ export interface BrowserRunArgs {
     /** names that it may look up per second (50) */
     network_queries?: number | string | null;
   } | null;
+  /** single-use id: a second request with it opens nothing and gets 409 */
+  execution_id?: string | null;
 }
 
 /** Arguments of browser_navigate. */
@@ -3423,6 +3531,49 @@ export interface BrowserLinkResult {
   expires_at: string | null;
 }
 
+/** Arguments of browser_list. */
+export interface BrowserListArgs {
+  /** only of this sandbox */
+  sandbox?: string;
+}
+
+/** Answer of browser_list. */
+export interface BrowserListResult {
+  browsers: BrowserState[];
+  more: boolean;
+}
+
+/** Arguments of browser_downloads. */
+export interface BrowserDownloadsArgs {
+  /** the sandbox */
+  id: string;
+}
+
+/** Answer of browser_downloads. */
+export interface BrowserDownloadsResult {
+  sandbox_id: string;
+  downloads: BrowserDownloadKept[];
+}
+
+/** Arguments of browser_downloads_zip. */
+export interface BrowserDownloadsZipArgs {
+  /** the sandbox */
+  id: string;
+}
+
+/** Arguments of browser_logs. */
+export interface BrowserLogsArgs {
+  /** the sandbox */
+  id: string;
+}
+
+/** Answer of browser_logs. */
+export interface BrowserLogsResult {
+  sandbox_id: string;
+  requests: BrowserLogRequest[];
+  messages: BrowserLogMessage[];
+}
+
 /** Arguments of browser_live_link. */
 export interface BrowserLiveLinkArgs {
   /** the sandbox */
@@ -3610,6 +3761,11 @@ export interface SecretRemoveArgs {
 export interface RemoteAddArgs {
   /** a name for the machine: 1 to 63 characters a-z, 0-9 or '-' */
   name: string;
+  /**
+   * where its agent listens (`cay agent --listen`), like wss://HOST: the daemon dials it. Without: the agent
+   * dials
+   */
+  url?: string | null;
 }
 
 /** Arguments of remote_list. */
@@ -3970,12 +4126,24 @@ export interface ServiceExecuteArgs {
   /** make a step before each command, so that it can be undone (`cay log`, `cay undo`) */
   checkpoint?: boolean | null;
   /**
+   * show the machine's cache of fonts in it, so that browsers and desktops start sooner (template `host`, engine
+   * native)
+   */
+  font_cache?: boolean | null;
+  /**
    * keep what is asked of it, encrypted, so that it can be run again (`cay replay`) and its terminals shown
    * (`cay cast`)
    */
   record?: boolean | null;
   /** make it on this machine of yours, which `cay agent` connects (engine: remote) */
   machine?: string | null;
+  /**
+   * let its browser start once and live at most so many seconds; five minutes after the browser's end the
+   * sandbox is destroyed
+   */
+  browser_seconds?: number | null;
+  /** with browser_seconds: close the browser when its last client has left, or when none came for five minutes */
+  browser_follows?: boolean | null;
   /** comes back with the answer */
   metadata?: unknown;
   /** single-use id */

@@ -51,9 +51,12 @@ class _CreatedSandboxAlways(TypedDict):
     sleep_after_s: int
     asleep: bool
     checkpoint: bool
+    font_cache: bool
     record: bool
     own_user_only: bool
     machine: Optional[str]
+    browser_seconds: int
+    browser_follows: bool
     created_at: Optional[str]
     started_at: Optional[str]
     changed_at: Optional[str]
@@ -99,9 +102,12 @@ class _SandboxAlways(TypedDict):
     sleep_after_s: int
     asleep: bool
     checkpoint: bool
+    font_cache: bool
     record: bool
     own_user_only: bool
     machine: Optional[str]
+    browser_seconds: int
+    browser_follows: bool
     created_at: Optional[str]
     started_at: Optional[str]
     changed_at: Optional[str]
@@ -326,8 +332,11 @@ class _TemplateAlways(TypedDict):
     on_timeout: Optional[str]
     sleep_after_s: int
     checkpoint: bool
+    font_cache: bool
     record: bool
     machine: Optional[str]
+    browser_seconds: int
+    browser_follows: bool
     needs_confirm: bool
     auto_cleanup: bool
     limits: Limits
@@ -335,6 +344,8 @@ class _TemplateAlways(TypedDict):
     idle_time_ms: int
     max_concurrent: int
     pool: int
+    pool_learned: bool
+    warm: List[str]
     env: List[str]
     command: Union[str, List[str]]
     interpreter: Union[str, List[str]]
@@ -704,6 +715,9 @@ class MetricsPool(TypedDict):
     making: int
     wanted: int
     most: int
+    warm: int
+    memory_bytes: int
+    memory_limit_bytes: int
     claimed: int
     missed: int
     failed: int
@@ -899,6 +913,57 @@ class BrowserTabState(_BrowserTabStateAlways, total=False):
     dialog: BrowserDialog
 
 
+class BrowserState(TypedDict):
+    sandbox_id: str
+    status: str
+    exec_id: Optional[str]
+    clients: int
+    failed: bool
+    timed_out: bool
+    cause_text: Optional[str]
+    started_at: Optional[str]
+    ended_at: Optional[str]
+    lived_ms: int
+
+
+class BrowserDownloadKept(TypedDict):
+    id: str
+    path: str
+    name: str
+    url: str
+    bytes: int
+    state: str
+    error: Optional[str]
+    started_at: Optional[str]
+
+
+class BrowserLogRequest(TypedDict):
+    number: int
+    id: str
+    tab_id: str
+    loader_id: str
+    method: str
+    url: str
+    type: str
+    state: str
+    status: Optional[int]
+    mime_type: Optional[str]
+    error: Optional[str]
+    bytes: int
+    at_ms: int
+    duration_ms: int
+
+
+class BrowserLogMessage(TypedDict):
+    number: int
+    tab_id: str
+    level: str
+    text: str
+    url: Optional[str]
+    line: int
+    at_ms: int
+
+
 class BrowserRecording(TypedDict):
     recording_id: str
     sandbox_id: str
@@ -972,6 +1037,9 @@ class MachineAdded(TypedDict):
 class Machine(TypedDict):
     name: str
     state: str
+    url: str
+    problem: str
+    next_try_at: Optional[str]
     about: str
     fingerprint: str
     created_at: Optional[str]
@@ -1363,8 +1431,11 @@ class _TemplateGetResultAlways(TypedDict):
     on_timeout: Optional[str]
     sleep_after_s: int
     checkpoint: bool
+    font_cache: bool
     record: bool
     machine: Optional[str]
+    browser_seconds: int
+    browser_follows: bool
     needs_confirm: bool
     auto_cleanup: bool
     limits: Limits
@@ -1372,6 +1443,8 @@ class _TemplateGetResultAlways(TypedDict):
     idle_time_ms: int
     max_concurrent: int
     pool: int
+    pool_learned: bool
+    warm: List[str]
     env: List[str]
     command: Union[str, List[str]]
     interpreter: Union[str, List[str]]
@@ -1949,6 +2022,22 @@ class BrowserConsoleResult(_BrowserConsoleResultAlways, total=False):
 class BrowserLinkResult(TypedDict):
     url: str
     expires_at: Optional[str]
+
+
+class BrowserListResult(TypedDict):
+    browsers: List[BrowserState]
+    more: bool
+
+
+class BrowserDownloadsResult(TypedDict):
+    sandbox_id: str
+    downloads: List[BrowserDownloadKept]
+
+
+class BrowserLogsResult(TypedDict):
+    sandbox_id: str
+    requests: List[BrowserLogRequest]
+    messages: List[BrowserLogMessage]
 
 
 class BrowserLiveLinkResult(TypedDict):

@@ -13,10 +13,13 @@ from .._generated.types import (
     BrowserConsoleResult,
     BrowserCookiesResult,
     BrowserDomResult,
+    BrowserDownloadsResult,
     BrowserEvaluateResult,
     BrowserHistoryResult,
     BrowserLinkResult,
+    BrowserListResult,
     BrowserLiveLinkResult,
+    BrowserLogsResult,
     BrowserNavigateResult,
     BrowserOutlineResult,
     BrowserPage,
@@ -164,8 +167,11 @@ class Ops:
         on_timeout: Optional[str] = None,
         sleep_after_s: Optional[int] = None,
         checkpoint: Optional[bool] = None,
+        font_cache: Optional[bool] = None,
         record: Optional[bool] = None,
         machine: Optional[str] = None,
+        browser_seconds: Optional[int] = None,
+        browser_follows: Optional[bool] = None,
         confirm: Optional[str] = None,
         project_name: Optional[str] = None,
         template: Optional[str] = None,
@@ -207,9 +213,15 @@ class Ops:
         sleep_after_s: let it sleep when it was not used for so many seconds: all in it is frozen and its memory given back; the
             next request wakes it
         checkpoint: make a step before each command, so that it can be undone (`cay log`, `cay undo`)
+        font_cache: show the machine's cache of fonts in it, so that browsers and desktops start sooner (template `host`, engine
+            native)
         record: keep what is asked of it, encrypted, so that it can be run again (`cay replay`) and its terminals shown (`cay
             cast`)
         machine: make it on this machine of yours, which `cay agent` connects (engine: remote)
+        browser_seconds: let its browser start once and live at most so many seconds; five minutes after the browser's end the
+            sandbox is destroyed
+        browser_follows: with browser_seconds: close the browser when its last client has left, or when none came for five
+            minutes
         confirm: confirmation token from the answer to the first request
         project_name: stored as the label project_name
         template: template, or name of a snapshot; default: host
@@ -245,8 +257,11 @@ class Ops:
             "on_timeout": on_timeout,
             "sleep_after_s": sleep_after_s,
             "checkpoint": checkpoint,
+            "font_cache": font_cache,
             "record": record,
             "machine": machine,
+            "browser_seconds": browser_seconds,
+            "browser_follows": browser_follows,
             "confirm": confirm,
             "project_name": project_name,
             "template": template,
@@ -708,8 +723,11 @@ class Ops:
         on_timeout: Optional[str] = None,
         sleep_after_s: Optional[int] = None,
         checkpoint: Optional[bool] = None,
+        font_cache: Optional[bool] = None,
         record: Optional[bool] = None,
         machine: Optional[str] = None,
+        browser_seconds: Optional[int] = None,
+        browser_follows: Optional[bool] = None,
         confirm: Optional[str] = None,
         execution_id: Optional[str] = None,
     ) -> RunResult:
@@ -766,9 +784,15 @@ class Ops:
         sleep_after_s: let it sleep when it was not used for so many seconds: all in it is frozen and its memory given back; the
             next request wakes it
         checkpoint: make a step before each command, so that it can be undone (`cay log`, `cay undo`)
+        font_cache: show the machine's cache of fonts in it, so that browsers and desktops start sooner (template `host`, engine
+            native)
         record: keep what is asked of it, encrypted, so that it can be run again (`cay replay`) and its terminals shown (`cay
             cast`)
         machine: make it on this machine of yours, which `cay agent` connects (engine: remote)
+        browser_seconds: let its browser start once and live at most so many seconds; five minutes after the browser's end the
+            sandbox is destroyed
+        browser_follows: with browser_seconds: close the browser when its last client has left, or when none came for five
+            minutes
         confirm: confirmation token from the answer to the first request
         execution_id: single-use id: a second request with it runs nothing (409)
         """
@@ -818,8 +842,11 @@ class Ops:
             "on_timeout": on_timeout,
             "sleep_after_s": sleep_after_s,
             "checkpoint": checkpoint,
+            "font_cache": font_cache,
             "record": record,
             "machine": machine,
+            "browser_seconds": browser_seconds,
+            "browser_follows": browser_follows,
             "confirm": confirm,
             "execution_id": execution_id,
         }))
@@ -1494,6 +1521,9 @@ class Ops:
         width: Optional[int] = None,
         height: Optional[int] = None,
         ignore_certificate_errors: Optional[bool] = None,
+        profile: Optional[str] = None,
+        copy: Optional[bool] = None,
+        logs: Optional[bool] = None,
     ) -> Browser:
         """Starts the browser of a sandbox, and answers when it has a tab; one that runs stays as it is
 
@@ -1501,8 +1531,20 @@ class Ops:
         width: of a tab, in pixels; default 1280
         height: of a tab, in pixels; default 800
         ignore_certificate_errors: open pages whose certificate is not valid
+        profile: folder for its profile (cookies, logins, storage), below /: in a volume it outlives the sandbox; one browser at
+            a time; default: one that ends with the sandbox
+        copy: with profile: begin with a copy of it, and leave it as it is
+        logs: note requests and consoles of all pages from the start (browser_logs)
         """
-        return cast(Browser, self._call("browser_start", {"id": id, "width": width, "height": height, "ignore_certificate_errors": ignore_certificate_errors}))
+        return cast(Browser, self._call("browser_start", {
+            "id": id,
+            "width": width,
+            "height": height,
+            "ignore_certificate_errors": ignore_certificate_errors,
+            "profile": profile,
+            "copy": copy,
+            "logs": logs,
+        }))
 
     def browser_stop(self, *, id: str) -> BrowserStopResult:
         """Closes the browser of a sandbox; its profile with cookies stays until the sandbox is destroyed
@@ -1524,6 +1566,7 @@ class Ops:
         network: Optional[str] = None,
         allow: Optional[Sequence[str]] = None,
         limits: Optional[BrowserRunLimits] = None,
+        execution_id: Optional[str] = None,
     ) -> BrowserPage:
         """Opens a page in a sandbox made for it and returns what it is: a picture, its HTML, its requests and console, the value of an expression; then the sandbox is destroyed
 
@@ -1537,6 +1580,7 @@ class Ops:
         network: as of sandbox_create; default: the template's
         allow: hosts that it may reach, as of sandbox_create
         limits: limits; default: the template's
+        execution_id: single-use id: a second request with it opens nothing and gets 409
         """
         return cast(BrowserPage, self._call("browser_run", {
             "url": url,
@@ -1549,6 +1593,7 @@ class Ops:
             "network": network,
             "allow": allow,
             "limits": limits,
+            "execution_id": execution_id,
         }))
 
     def browser_navigate(
@@ -2059,6 +2104,27 @@ class Ops:
         """
         return cast(BrowserLinkResult, self._call("browser_link", {"id": id, "expires_in": expires_in}))
 
+    def browser_list(self, *, sandbox: Optional[str] = None) -> BrowserListResult:
+        """Lists browsers of sandboxes: those that run, and of other sandboxes the last one that ended
+
+        sandbox: only of this sandbox
+        """
+        return cast(BrowserListResult, self._call("browser_list", {"sandbox": sandbox}))
+
+    def browser_downloads(self, *, id: str) -> BrowserDownloadsResult:
+        """Lists what a browser has downloaded, also for five minutes after its end; of a file that is not complete, error says why
+
+        id: the sandbox
+        """
+        return cast(BrowserDownloadsResult, self._call("browser_downloads", {"id": id}))
+
+    def browser_logs(self, *, id: str) -> BrowserLogsResult:
+        """Shows what pages of a browser asked of the network and printed, also for five minutes after its end; noted since it was first used by an op browser_*, or from its start (browser_start with logs)
+
+        id: the sandbox
+        """
+        return cast(BrowserLogsResult, self._call("browser_logs", {"id": id}))
+
     def browser_live_link(
         self,
         *,
@@ -2221,12 +2287,13 @@ class Ops:
         """
         return cast(Secret, self._call("secret_remove", {"name": name}))
 
-    def remote_add(self, *, name: str) -> MachineAdded:
+    def remote_add(self, *, name: str, url: Optional[str] = None) -> MachineAdded:
         """Adds a machine of the caller and answers with the pairing code for its agent, which is shown once
 
         name: a name for the machine: 1 to 63 characters a-z, 0-9 or '-'
+        url: where its agent listens (`cay agent --listen`), like wss://HOST: the daemon dials it. Without: the agent dials
         """
-        return cast(MachineAdded, self._call("remote_add", {"name": name}))
+        return cast(MachineAdded, self._call("remote_add", {"name": name, "url": url}))
 
     def remote_list(self) -> RemoteListResult:
         """Lists the caller's machines for sandboxes: waiting for their agent, ready, or away"""
@@ -2499,8 +2566,11 @@ class Ops:
         on_timeout: Optional[str] = None,
         sleep_after_s: Optional[int] = None,
         checkpoint: Optional[bool] = None,
+        font_cache: Optional[bool] = None,
         record: Optional[bool] = None,
         machine: Optional[str] = None,
+        browser_seconds: Optional[int] = None,
+        browser_follows: Optional[bool] = None,
         metadata: Any = None,
         execution_id: Optional[str] = None,
         confirm: Optional[str] = None,
@@ -2519,9 +2589,15 @@ class Ops:
         sleep_after_s: let it sleep when it was not used for so many seconds: all in it is frozen and its memory given back; the
             next request wakes it
         checkpoint: make a step before each command, so that it can be undone (`cay log`, `cay undo`)
+        font_cache: show the machine's cache of fonts in it, so that browsers and desktops start sooner (template `host`, engine
+            native)
         record: keep what is asked of it, encrypted, so that it can be run again (`cay replay`) and its terminals shown (`cay
             cast`)
         machine: make it on this machine of yours, which `cay agent` connects (engine: remote)
+        browser_seconds: let its browser start once and live at most so many seconds; five minutes after the browser's end the
+            sandbox is destroyed
+        browser_follows: with browser_seconds: close the browser when its last client has left, or when none came for five
+            minutes
         metadata: comes back with the answer
         execution_id: single-use id
         confirm: the token of a confirmation
@@ -2537,8 +2613,11 @@ class Ops:
             "on_timeout": on_timeout,
             "sleep_after_s": sleep_after_s,
             "checkpoint": checkpoint,
+            "font_cache": font_cache,
             "record": record,
             "machine": machine,
+            "browser_seconds": browser_seconds,
+            "browser_follows": browser_follows,
             "metadata": metadata,
             "execution_id": execution_id,
             "confirm": confirm,
