@@ -279,11 +279,11 @@ static int do_go(struct cay_browser *b, const struct cay_live_order *o, struct c
                 return 0;
         c->what = NAVIGATES;
         /* Without a scheme it is a host: what looks like another scheme ("file:…") becomes one that nobody has. */
-        snprintf(c->url, sizeof(c->url), "%s%s",
+        snprintf(c->url, sizeof(c->url), "%s%.*s",
                  has_scheme || is_blank ? ""
                  : is_local             ? "http://"
                                         : "https://",
-                 o->text);
+                 (int)URL_MAX, o->text);
         begin_params(&j, &params);
         cay_action_put_text(&j, "url", c->url);
         cay_json_end_object(&j);
