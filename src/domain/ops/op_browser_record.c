@@ -95,7 +95,7 @@ static void run_browser_record_start(struct cay_op_call *c)
 
 const struct cay_op cay_op_browser_record_start = {
         .name = "browser_record_start",
-        .route = "POST /api/sandboxes/{id}/browser/screencasts",
+        .route = "POST /api/sandboxes/{id}/browser/recordings",
         .doc = "Begins to record what the browser of a sandbox shows, as frames with times; the browser is "
                "started if none runs",
         .scope = CAY_SCOPE_EXEC,
@@ -125,7 +125,7 @@ static void run_browser_record_stop(struct cay_op_call *c)
 
 const struct cay_op cay_op_browser_record_stop = {
         .name = "browser_record_stop",
-        .route = "POST /api/sandboxes/{id}/browser/screencasts/{recording}/stop",
+        .route = "POST /api/sandboxes/{id}/browser/recordings/{recording}/stop",
         .doc = "Ends a recording of a browser, which is kept until its sandbox is destroyed",
         .scope = CAY_SCOPE_EXEC,
         .fields = one_fields,
@@ -157,7 +157,7 @@ static void run_browser_record_remove(struct cay_op_call *c)
 
 const struct cay_op cay_op_browser_record_remove = {
         .name = "browser_record_remove",
-        .route = "DELETE /api/sandboxes/{id}/browser/screencasts/{recording}",
+        .route = "DELETE /api/sandboxes/{id}/browser/recordings/{recording}",
         .doc = "Removes a recording of a browser; one that is under way ends",
         .scope = CAY_SCOPE_EXEC,
         .flags = CAY_OP_DESTRUCTIVE,
@@ -201,7 +201,7 @@ static void run_browser_record_list(struct cay_op_call *c)
 
 const struct cay_op cay_op_browser_record_list = {
         .name = "browser_record_list",
-        .route = "GET /api/sandboxes/{id}/browser/screencasts",
+        .route = "GET /api/sandboxes/{id}/browser/recordings",
         .doc = "Lists the recordings of a sandbox's browser, oldest first",
         .scope = CAY_SCOPE_READ,
         .fields = list_fields,
@@ -229,7 +229,7 @@ static void run_browser_record_get(struct cay_op_call *c)
 
 const struct cay_op cay_op_browser_record_get = {
         .name = "browser_record_get",
-        .route = "GET /api/sandboxes/{id}/browser/screencasts/{recording}",
+        .route = "GET /api/sandboxes/{id}/browser/recordings/{recording}",
         .doc = "Shows a recording of a browser: how long it is, how many frames it has, and why it ended",
         .scope = CAY_SCOPE_READ,
         .fields = one_fields,
@@ -334,7 +334,7 @@ static void run_browser_record_export(struct cay_op_call *c)
 
 const struct cay_op cay_op_browser_record_export = {
         .name = "browser_record_export",
-        .route = "GET /api/sandboxes/{id}/browser/screencasts/{recording}/export",
+        .route = "GET /api/sandboxes/{id}/browser/recordings/{recording}/export",
         .doc = "Returns a recording as a tar archive: for each frame a JPEG and a JSON file with its time; "
                "of one "
                "that is under way, what there is so far",

@@ -223,6 +223,13 @@ def the_browser(api):
     api.call("browser_console", id=box)
     number = api.call("browser_requests", id=box)["requests"][0]["number"]
     api.call("browser_request", id=box, number=number)
+    assert api.call("browser_live_link", 201, {}, id=box)["page_url"].startswith("http")
+    film = api.call("browser_record_start", 201, {}, id=box)["recording_id"]
+    assert api.call("browser_record_stop", id=box, recording=film)["status"] == "ended"
+    assert [r["recording_id"] for r in api.call("browser_record_list", id=box)["recordings"]] == [film]
+    assert api.call("browser_record_get", id=box, recording=film)["status"] == "ended"
+    assert b"recording.json" in api.call("browser_record_export", id=box, recording=film)
+    assert api.call("browser_record_remove", id=box, recording=film)["removed"]
     assert api.call("browser_stop", id=box)["stopped"]
     api.call("sandbox_destroy", id=box)
 

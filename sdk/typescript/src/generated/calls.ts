@@ -128,12 +128,12 @@ export const OPERATIONS = {
   browser_downloads_zip: { method: "GET", path: "/api/sandboxes/{id}/browser/downloads.zip", query: [], body: null, answer: "bytes", once: false },
   browser_logs: { method: "GET", path: "/api/sandboxes/{id}/browser/logs", query: [], body: null, answer: "json", once: false },
   browser_live_link: { method: "POST", path: "/api/sandboxes/{id}/browser/live/links", query: [], body: "json", answer: "json", once: false },
-  browser_record_start: { method: "POST", path: "/api/sandboxes/{id}/browser/screencasts", query: [], body: "json", answer: "json", once: false },
-  browser_record_list: { method: "GET", path: "/api/sandboxes/{id}/browser/screencasts", query: [], body: null, answer: "json", once: false },
-  browser_record_get: { method: "GET", path: "/api/sandboxes/{id}/browser/screencasts/{recording}", query: [], body: null, answer: "json", once: false },
-  browser_record_remove: { method: "DELETE", path: "/api/sandboxes/{id}/browser/screencasts/{recording}", query: [], body: null, answer: "json", once: false },
-  browser_record_export: { method: "GET", path: "/api/sandboxes/{id}/browser/screencasts/{recording}/export", query: [], body: null, answer: "bytes", once: false },
-  browser_record_stop: { method: "POST", path: "/api/sandboxes/{id}/browser/screencasts/{recording}/stop", query: [], body: null, answer: "json", once: false },
+  browser_record_start: { method: "POST", path: "/api/sandboxes/{id}/browser/recordings", query: [], body: "json", answer: "json", once: false },
+  browser_record_list: { method: "GET", path: "/api/sandboxes/{id}/browser/recordings", query: [], body: null, answer: "json", once: false },
+  browser_record_get: { method: "GET", path: "/api/sandboxes/{id}/browser/recordings/{recording}", query: [], body: null, answer: "json", once: false },
+  browser_record_remove: { method: "DELETE", path: "/api/sandboxes/{id}/browser/recordings/{recording}", query: [], body: null, answer: "json", once: false },
+  browser_record_export: { method: "GET", path: "/api/sandboxes/{id}/browser/recordings/{recording}/export", query: [], body: null, answer: "bytes", once: false },
+  browser_record_stop: { method: "POST", path: "/api/sandboxes/{id}/browser/recordings/{recording}/stop", query: [], body: null, answer: "json", once: false },
   network_get: { method: "GET", path: "/api/sandboxes/{id}/network", query: [], body: null, answer: "json", once: false },
   network_update: { method: "PATCH", path: "/api/sandboxes/{id}/network", query: [], body: "json", answer: "json", once: false },
   network_log: { method: "GET", path: "/api/sandboxes/{id}/network/log", query: ["from","limit","follow"], body: null, answer: "json", once: false },
@@ -1155,15 +1155,15 @@ export class Calls {
 
   /**
    * Begins to record what the browser of a sandbox shows, as frames with times; the browser is started if none
-   * runs. POST /api/sandboxes/{id}/browser/screencasts, scope exec
+   * runs. POST /api/sandboxes/{id}/browser/recordings, scope exec
    */
   browserRecordStart(args: t.BrowserRecordStartArgs, options?: CallOptions): Promise<t.BrowserRecording> {
     return this.caller.call("browser_record_start", args, undefined, options);
   }
 
   /**
-   * Lists the recordings of a sandbox's browser, oldest first. GET /api/sandboxes/{id}/browser/screencasts,
-   * scope read
+   * Lists the recordings of a sandbox's browser, oldest first. GET /api/sandboxes/{id}/browser/recordings, scope
+   * read
    */
   browserRecordList(args: t.BrowserRecordListArgs, options?: CallOptions): Promise<t.BrowserRecordListResult> {
     return this.caller.call("browser_record_list", args, undefined, options);
@@ -1171,7 +1171,7 @@ export class Calls {
 
   /**
    * Shows a recording of a browser: how long it is, how many frames it has, and why it ended. GET
-   * /api/sandboxes/{id}/browser/screencasts/{recording}, scope read
+   * /api/sandboxes/{id}/browser/recordings/{recording}, scope read
    */
   browserRecordGet(args: t.BrowserRecordGetArgs, options?: CallOptions): Promise<t.BrowserRecording> {
     return this.caller.call("browser_record_get", args, undefined, options);
@@ -1179,7 +1179,7 @@ export class Calls {
 
   /**
    * Removes a recording of a browser; one that is under way ends. DELETE
-   * /api/sandboxes/{id}/browser/screencasts/{recording}, scope exec
+   * /api/sandboxes/{id}/browser/recordings/{recording}, scope exec
    */
   browserRecordRemove(args: t.BrowserRecordRemoveArgs, options?: CallOptions): Promise<t.BrowserRecordRemoveResult> {
     return this.caller.call("browser_record_remove", args, undefined, options);
@@ -1187,7 +1187,7 @@ export class Calls {
 
   /**
    * Returns a recording as a tar archive: for each frame a JPEG and a JSON file with its time; of one that is
-   * under way, what there is so far. GET /api/sandboxes/{id}/browser/screencasts/{recording}/export, scope read
+   * under way, what there is so far. GET /api/sandboxes/{id}/browser/recordings/{recording}/export, scope read
    */
   browserRecordExport(args: t.BrowserRecordExportArgs, options?: CallOptions): Promise<Answer> {
     return this.caller.call("browser_record_export", args, undefined, options);
@@ -1195,7 +1195,7 @@ export class Calls {
 
   /**
    * Ends a recording of a browser, which is kept until its sandbox is destroyed. POST
-   * /api/sandboxes/{id}/browser/screencasts/{recording}/stop, scope exec
+   * /api/sandboxes/{id}/browser/recordings/{recording}/stop, scope exec
    */
   browserRecordStop(args: t.BrowserRecordStopArgs, options?: CallOptions): Promise<t.BrowserRecording> {
     return this.caller.call("browser_record_stop", args, undefined, options);
