@@ -111,7 +111,10 @@ class RunIsolated(unittest.TestCase):
         self.assertNotEqual(told[0][1], told[1][1])
         for child in two:
             out, _ = child.communicate("go\n", timeout=PATIENCE_S)
-            self.assertEqual((child.returncode, out.split()), (0, ["/run:", "mine", "/tmp:", "mine"]))
+            # The folders of the sources and the build are always shown, also where they are below /tmp.
+            shown = {path.split("/")[2] for path in (os.path.abspath(__file__), os.getcwd()) if path.startswith("/tmp/")}
+            names = [name for name in out.split() if name not in shown]
+            self.assertEqual((child.returncode, names), (0, ["/run:", "mine", "/tmp:", "mine"]))
 
     def test_an_id_range_is_locked_against_other_wardens(self):
         child = begin("echo $CAY_TEST_FIRST_ID; read line")

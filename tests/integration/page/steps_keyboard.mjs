@@ -64,7 +64,7 @@ export async function the_whole_path_by_keys(p) {
   check((await focused(tab)).tag === 'textarea', 'Tab stays with the shell');
   await tab.keyboard.press('Shift+F6');
   check(await tab.evaluate(() => document.activeElement.getAttribute('role') === 'tab'), 'Shift F6 leaves the terminal');
-  for (let i = 0; i < 4 && (await focused(tab)).text !== 'Activity'; i++) await tab.keyboard.press('ArrowRight');
+  for (let i = 0; i < 8 && (await focused(tab)).text !== 'Activity'; i++) await tab.keyboard.press('ArrowRight');
   await tab.waitForSelector('cay-activity');
   await walkTo(tab, 'Destroy', ({ text }) => text === 'Destroy', 'Shift+Tab');
   await tab.keyboard.press('Enter');
