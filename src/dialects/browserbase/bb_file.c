@@ -136,7 +136,7 @@ static void begin_file(struct upload *u)
                 refuse(u, "file: must have a name of 1 to 255 bytes");
                 return;
         }
-        snprintf(u->path, sizeof(u->path), UPLOADS "/%s", name);
+        snprintf(u->path, sizeof(u->path), UPLOADS "/%.*s", (int)NAME_BYTES_MAX, name);
         u->is_writing = true;
         bb_args_begin(u->q, &args);
         cay_op_key_text(&args.j, "path", u->path);
