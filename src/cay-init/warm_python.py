@@ -199,10 +199,14 @@ def _cay():
             posix.environ[name] = data[name] = value
 
     def wait(first):
+        import _signal
+        # Before there is a command, an interrupt ends the process and prints nothing; init then starts another.
+        old = _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
         posix.write(ask, b"R")
         message = posix.read(ask, 1 << 18)
         if not message:
             posix._exit(0)
+        _signal.signal(_signal.SIGINT, old)
         has_input, folder, count, *words = message[:-1].split(b"\0")
         argv, env = words[:int(count)], {}
         for variable in words[int(count):]:
