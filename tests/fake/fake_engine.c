@@ -37,6 +37,8 @@ struct fake_engine {
         unsigned count;
         void (*gone)(void *ctx, const char *id);
         void *gone_ctx;
+        void (*files_lost)(void *ctx, const char *id);
+        void *files_lost_ctx;
 };
 
 static struct fake_engine *latest; /* borrowed; NULL: none, or closed */
@@ -458,6 +460,12 @@ static void fake_on_gone(struct cay_engine *e, void (*gone)(void *ctx, const cha
         self(e)->gone_ctx = ctx;
 }
 
+static void fake_on_files_lost(struct cay_engine *e, void (*lost)(void *ctx, const char *id), void *ctx)
+{
+        self(e)->files_lost = lost;
+        self(e)->files_lost_ctx = ctx;
+}
+
 static void fake_list(struct cay_engine *e, void (*each)(void *ctx, const char *id), void *ctx)
 {
         for (struct box *b = self(e)->boxes; b != NULL; b = b->next)
@@ -490,6 +498,13 @@ void fake_engine_vanish(struct cay_engine *e, const char *id, bool told)
         box_free(b);
         if (told && fe->gone != NULL)
                 fe->gone(fe->gone_ctx, id);
+}
+
+void fake_engine_remove_layer(struct cay_engine *e, const char *id)
+{
+        fake_engine_lose_layer(id);
+        if (self(e)->files_lost != NULL)
+                self(e)->files_lost(self(e)->files_lost_ctx, id);
 }
 
 void fake_engine_vanish_init(struct cay_engine *e, const char *id)
@@ -526,5 +541,6 @@ const struct cay_engine_ops cay_engine_fake_ops = {
         .stop = fake_stop,
         .list_kept = fake_list_kept,
         .on_gone = fake_on_gone,
+        .on_files_lost = fake_on_files_lost,
         .list = fake_list,
 };

@@ -45,6 +45,7 @@ bool fake_engine_has(struct cay_engine *e, const char *id);
 bool fake_engine_is_frozen(struct cay_engine *e, const char *id);
 bool fake_engine_keeps(const char *id); /* there is a layer of this id */
 void fake_engine_lose_layer(const char *id);
+void fake_engine_remove_layer(struct cay_engine *e, const char *id); /* somebody else did it; told */
 void fake_engine_add_layer(const char *id);
 unsigned fake_engine_boxes(void);   /* alive in all engines, also half made ones */
 unsigned fake_engine_creates(void); /* asked for since the last reset */

@@ -115,14 +115,20 @@ static void lose_files(struct cay_sandbox *sb)
                                  "its files are gone; a start makes it without files");
 }
 
-/* One whose box is still on its way out says so when that has ended. */
+/* This is told once. One that is ending is stored again when that is done; a start that is under way finds out by itself. */
 void cay_adopt_on_files_lost(void *ctx, const char *id)
 {
         struct cay_engine_row *row = ctx;
         struct cay_sandbox *sb = cay_table_find(row->service, id);
 
-        if (sb != NULL && sb->engine == row && sb->kept && cay_sandbox_pending(sb) == CAY_PENDING_NONE)
+        if (sb == NULL || sb->engine != row || !sb->kept)
+                return;
+        if (cay_sandbox_pending(sb) == CAY_PENDING_NONE) {
                 lose_files(sb);
+        } else if (cay_sandbox_is_ending(sb)) {
+                sb->kept = false;
+                sb->dirty = true;
+        }
 }
 
 static void lose_layers(struct cay_engine_row *row)

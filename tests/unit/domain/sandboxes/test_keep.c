@@ -92,6 +92,30 @@ static void files_that_are_gone_are_an_error_to_be_seen(void **state)
         assert_int_equal(cay_service_report(t->service)->layers_lost, 1);
 }
 
+static void files_that_somebody_else_removes(void **state)
+{
+        struct test *t = *state;
+        char rests[CAY_NAME_MAX + 1], ends[CAY_NAME_MAX + 1];
+
+        create(t, rests);
+        create(t, ends);
+        assert_int_equal(change(t, stop, rests), CAY_OK);
+        fake_engine_remove_layer(t->engine, rests);
+        assert_int_equal(look(t, rests).state, CAY_STATE_ERROR);
+        assert_false(look(t, rests).kept);
+        t->store->hold = true; /* it is told once, here while the end of the box is being stored */
+        fake_engine_vanish(t->engine, ends, true);
+        wait_for(t, strcmp(look(t, ends).busy_with, "clean up") == 0);
+        settle(t);
+        fake_engine_remove_layer(t->engine, ends);
+        fake_store_let_go(t->store);
+        wait_for(t, look(t, ends).state == CAY_STATE_ERROR && look(t, ends).busy_with[0] == '\0');
+        assert_false(look(t, ends).kept);
+        restart(t);
+        assert_false(look(t, ends).kept);
+        assert_int_equal(start(t, ends), CAY_OK);
+}
+
 static void a_start_that_fails_leaves_the_files(void **state)
 {
         struct test *t = *state;
@@ -402,6 +426,7 @@ int main(void)
                 TEST(stop_keeps_and_start_goes_on),
                 TEST(files_outlive_a_box_that_went_by_itself),
                 TEST(files_that_are_gone_are_an_error_to_be_seen),
+                TEST(files_that_somebody_else_removes),
                 TEST(a_start_that_fails_leaves_the_files),
                 TEST(files_without_a_sandbox_are_removed),
                 TEST(files_are_left_when_records_may_be_lost),
