@@ -34,9 +34,11 @@ SYSTEM = ("You work on the project in /workspace, which is a sandbox: you may ch
 def provision(project, memory):
     """A sandbox with the project in it. Over a unix socket the folder is mapped and stays as it is; elsewhere it is copied."""
     client = cay.Client()
+    # Python takes cached bytecode for current if size and second of the source agree: an agent edits faster than that.
+    options = {"client": client, "memory": memory, "timeout": "1h", "labels": {"agent": "example"}, "env": {"PYTHONDONTWRITEBYTECODE": "1"}}
     if client.place.socket is not None:
-        return cay.Sandbox("python", client=client, workspace=project, workspace_mode="cow", memory=memory, timeout="1h", labels={"agent": "example"})
-    return cay.Sandbox("python", client=client, memory=memory, timeout="1h", labels={"agent": "example"})
+        options |= {"workspace": project, "workspace_mode": "cow"}
+    return cay.Sandbox("python", **options)
 
 
 def converse(model, tools, task):
