@@ -52,7 +52,7 @@ static void pass_on(struct cay_browser *b, const char *tab)
 {
         struct cay_action *first = NULL;
 
-        if (b->is_over || !tab[0] || find_busy(b, tab))
+        if (cay_browser_is_over(b) || !tab[0] || find_busy(b, tab))
                 return;
         for (struct cay_action *a = b->actions; a; a = a->next)
                 if (a->phase == CAY_ACTION_QUEUED && strcmp(a->tab, tab) == 0 &&
@@ -418,7 +418,7 @@ void cay_actions_wake(struct cay_browser *b)
 {
         struct cay_action *a;
 
-        if (!b->is_ready || b->is_over || !b->actions)
+        if (!cay_browser_is_ready(b) || !b->actions)
                 return;
         while ((a = first_new(b)) != NULL) {
                 if (b->driver.is_on) {
@@ -439,7 +439,7 @@ static bool hear_tab(struct cay_action *a)
 {
         const struct cay_target *t = cay_action_target(a);
 
-        if (!t && a->browser->was_stopped) {
+        if (!t && a->browser->phase >= CAY_BROWSER_CLOSING) {
                 return true; /* its end comes, with its own words */
         } else if (!t) {
                 cay_fail(&a->err, CAY_CONFLICT, "the tab was closed");

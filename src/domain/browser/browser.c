@@ -14,6 +14,40 @@
 
 #define CANCEL_MS 10000u
 
+static const struct cay_phase_row phases[CAY_BROWSER_PHASE_COUNT] = {
+        [CAY_BROWSER_STARTING] = { "starting", CAY_PHASE_BIT(CAY_BROWSER_READY) |
+                                                       CAY_PHASE_BIT(CAY_BROWSER_WITHDRAWN) |
+                                                       CAY_PHASE_BIT(CAY_BROWSER_OVER) },
+        [CAY_BROWSER_READY] = { "ready",
+                                CAY_PHASE_BIT(CAY_BROWSER_CLOSING) | CAY_PHASE_BIT(CAY_BROWSER_OVER) },
+        [CAY_BROWSER_CLOSING] = { "closing", CAY_PHASE_BIT(CAY_BROWSER_OVER) },
+        [CAY_BROWSER_WITHDRAWN] = { "withdrawn", CAY_PHASE_BIT(CAY_BROWSER_OVER) },
+        [CAY_BROWSER_OVER] = { "over", CAY_PHASE_BIT(CAY_BROWSER_RELEASED) },
+        [CAY_BROWSER_RELEASED] = { "released", 0 },
+};
+
+const struct cay_phase_table cay_browser_phases = { "browser", phases, CAY_BROWSER_PHASE_COUNT };
+
+void cay_browser_move(struct cay_browser *b, enum cay_browser_phase to)
+{
+        b->phase = (enum cay_browser_phase)cay_phase_move(&cay_browser_phases, b->phase, to, b->sandbox);
+}
+
+bool cay_browser_is_ready(const struct cay_browser *b)
+{
+        return b->phase == CAY_BROWSER_READY || b->phase == CAY_BROWSER_CLOSING;
+}
+
+bool cay_browser_is_closing(const struct cay_browser *b)
+{
+        return b->phase == CAY_BROWSER_CLOSING || b->phase == CAY_BROWSER_WITHDRAWN;
+}
+
+bool cay_browser_is_over(const struct cay_browser *b)
+{
+        return b->phase >= CAY_BROWSER_OVER;
+}
+
 struct cay_viewer cay_browser_viewer(const struct cay_browser *b)
 {
         return (struct cay_viewer){ .owner = b->owner, .sees_all = true };
@@ -58,13 +92,13 @@ static void release_browser(struct cay_deferred *d)
 {
         struct cay_browser *b = cay_container_of(d, struct cay_browser, release);
 
-        b->wants_free = true;
+        cay_browser_move(b, CAY_BROWSER_RELEASED);
         cay_browser_free_if_done(b);
 }
 
 void cay_browser_free_if_done(struct cay_browser *b)
 {
-        if (b->wants_free && !cay_browser_is_held(b))
+        if (b->phase == CAY_BROWSER_RELEASED && !cay_browser_is_held(b))
                 free_browser(b);
 }
 
@@ -89,7 +123,7 @@ static void finish_calls(struct cay_browser *b, struct cay_browser_call **list, 
 
 static void end_browser(struct cay_browser *b, const struct cay_error *why)
 {
-        b->is_over = true;
+        cay_browser_move(b, CAY_BROWSER_OVER);
         cay_timer_clear(&b->patience);
         cay_timer_clear(&b->age);
         cay_timer_clear(&b->unused);
@@ -103,7 +137,7 @@ static void end_browser(struct cay_browser *b, const struct cay_error *why)
 
 void cay_browser_over(struct cay_browser *b, const struct cay_error *why)
 {
-        if (b->is_over)
+        if (cay_browser_is_over(b))
                 return;
         cay_log_debug("a browser is gone", "sandbox=%s reason=%s", b->sandbox, why->msg);
         unlink_browser(b);
@@ -125,7 +159,7 @@ void cay_browsers_free(struct cay_browsers *bs)
 
                 bs->list = b->next;
                 end_browser(b, &why);
-                b->wants_free = true;
+                cay_browser_move(b, CAY_BROWSER_RELEASED);
                 cay_browser_free_if_done(b); /* or when the service ends its jobs */
         }
         cay_browser_past_free(bs);
@@ -136,9 +170,9 @@ void cay_browsers_free(struct cay_browsers *bs)
 
 static void look_ready(struct cay_browser *b)
 {
-        if (b->is_ready || !b->has_version || b->tabs.count == 0)
+        if (b->phase != CAY_BROWSER_STARTING || !b->has_version || b->tabs.count == 0)
                 return;
-        b->is_ready = true;
+        cay_browser_move(b, CAY_BROWSER_READY);
         cay_timer_clear(&b->patience);
         finish_calls(b, &b->starting, NULL);
         cay_browser_note_use(b);
@@ -197,7 +231,7 @@ static void on_mux_event(struct cay_cdp_mux *m, const struct cay_cdp_message *in
 /* Again when a client has left: Chromium then forgets what it was told of downloads by anybody. */
 static void set_downloads(struct cay_browser *b)
 {
-        if (b->is_over || b->was_stopped || !cay_cdp_user_is_open(&b->own))
+        if (cay_browser_is_over(b) || cay_browser_is_closing(b) || !cay_cdp_user_is_open(&b->own))
                 return;
         cay_cdp_call_cancel(&b->downloads_set);
         b->downloads_set.on_done = on_ignored;
@@ -391,7 +425,7 @@ void cay_browser_start(struct cay_browsers *bs, const struct cay_viewer *v, cons
         struct cay_browser *b = cay_browser_find_or_start(bs, v, sandbox, options, &err);
 
         call->next = NULL;
-        if (!b || b->is_ready) {
+        if (!b || cay_browser_is_ready(b)) {
                 cay_job_finish(cay_loop_jobs(bs->env.loop), &call->job, b ? NULL : &err);
                 return;
         }
@@ -437,7 +471,7 @@ int cay_browser_get(struct cay_browsers *bs, const struct cay_viewer *v, const c
                 return -1;
         *ret = (struct cay_browser_view){ .sandbox = b->sandbox,
                                           .exec = b->exec,
-                                          .is_ready = b->is_ready,
+                                          .is_ready = cay_browser_is_ready(b),
                                           .product = b->product,
                                           .user_agent = b->user_agent,
                                           .clients = b->mux.client_count - 1 -

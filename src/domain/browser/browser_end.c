@@ -51,7 +51,7 @@ static bool lacks_pids(const struct cay_browser *b, const struct cay_exec_view *
 
 void cay_browser_explain(const struct cay_browser *b, const struct cay_exec_view *view, struct cay_error *ret)
 {
-        const char *when = b->is_ready ? "the browser ended" : "the browser ended at its start";
+        const char *when = cay_browser_is_ready(b) ? "the browser ended" : "the browser ended at its start";
         char line[160];
 
         *ret = (struct cay_error){ 0 };
@@ -59,7 +59,7 @@ void cay_browser_explain(const struct cay_browser *b, const struct cay_exec_view
                 cay_fail(ret, CAY_UNSUPPORTED,
                          "this sandbox has no browser; install one on the machine (apt-get install "
                          "chromium-headless-shell), or use a template with Chromium");
-        else if (b->was_stopped)
+        else if (cay_browser_is_closing(b))
                 cay_fail_because(ret, CAY_CONFLICT, CAY_REASON_CLOSED, "the browser was stopped");
         else if (view->cause == CAY_CAUSE_MEMORY)
                 cay_fail(ret, CAY_LIMIT, "%s: out of memory; give its sandbox more (limits.memory)", when);

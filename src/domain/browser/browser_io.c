@@ -36,7 +36,7 @@ static void on_taken(struct cay_job *job)
         size_t len = b->piece_len;
 
         b->piece_len = 0;
-        if (b->is_over) {
+        if (cay_browser_is_over(b)) {
                 cay_browser_free_if_done(b);
                 return;
         }
@@ -55,7 +55,7 @@ static void send_piece(struct cay_browser *b)
         struct cay_viewer viewer = cay_browser_viewer(b);
         size_t len = b->mux.out.len < CAY_BROWSER_PIECE ? b->mux.out.len : CAY_BROWSER_PIECE;
 
-        if (b->is_over || b->piece_len > 0 || len == 0 || b->exec[0] == '\0' || b->retry.loop)
+        if (cay_browser_is_over(b) || b->piece_len > 0 || len == 0 || b->exec[0] == '\0' || b->retry.loop)
                 return;
         memcpy(b->piece, cay_buf_data(&b->mux.out), len);
         b->piece_len = len;
@@ -99,7 +99,8 @@ static void on_output(struct cay_exec_watcher *w)
         char bytes[CAY_BROWSER_PIECE];
         int r;
 
-        while (!b->is_over && (r = cay_exec_watcher_read(w, bytes, sizeof(bytes), &piece, &err)) != 0) {
+        while (!cay_browser_is_over(b) &&
+               (r = cay_exec_watcher_read(w, bytes, sizeof(bytes), &piece, &err)) != 0) {
                 if (r < 0) { /* bytes are lost: what follows may be the middle of a message */
                         cay_log_warn("output of a browser is lost", "exec=%s error=%s", b->exec, err.msg);
                         cay_cdp_mux_join(&b->mux);
@@ -110,7 +111,7 @@ static void on_output(struct cay_exec_watcher *w)
                         cay_cdp_mux_feed(&b->mux, bytes, piece.len);
                 }
         }
-        if (b->is_over || !cay_exec_watcher_is_over(w))
+        if (cay_browser_is_over(b) || !cay_exec_watcher_is_over(w))
                 return;
         if (w->exec) {
                 cay_exec_watcher_view(w, &view);
@@ -143,7 +144,7 @@ static void on_exec(struct cay_job *job)
         struct cay_error err = job->err;
 
         b->exec_pending = false;
-        if (b->is_over) { /* nobody wants it any more */
+        if (cay_browser_is_over(b)) { /* nobody wants it any more */
                 if (err.code == CAY_OK)
                         cay_service_exec_abandon(service_of(b), &viewer, b->sandbox, b->exec_call.id);
                 cay_browser_free_if_done(b);
@@ -188,7 +189,7 @@ int cay_browser_adopt_exec(struct cay_browser *b, const char *exec, struct cay_e
 void cay_browser_note_use(struct cay_browser *b)
 {
         unsigned of_ours = 1 + cay_live_is_unattended(b);
-        bool wanted = b->mux.client_count > of_ours || !b->is_ready || b->actions;
+        bool wanted = b->mux.client_count > of_ours || b->phase == CAY_BROWSER_STARTING || b->actions;
         struct cay_error err = { 0 };
 
         if (!b->watcher.exec || wanted == b->is_busy)

@@ -31,7 +31,7 @@ void cay_browser_life_clients(struct cay_browser *b)
 {
         bool has_some = b->mux.client_count > 1;
 
-        if (!b->follows || b->is_over || b->was_stopped)
+        if (!b->follows || cay_browser_is_over(b) || cay_browser_is_closing(b))
                 return;
         if (has_some)
                 cay_timer_clear(&b->unused);
@@ -191,7 +191,7 @@ int cay_browser_state(struct cay_browsers *bs, const struct cay_viewer *v,
                 if (strcmp(b->sandbox, view->id) != 0)
                         continue;
                 ret->is_known = ret->runs = true;
-                ret->is_ready = b->is_ready;
+                ret->is_ready = cay_browser_is_ready(b);
                 ret->clients = b->mux.client_count > 0 ? b->mux.client_count - 1 : 0;
         }
         ret->is_ready |= ret->runs && !ret->is_ready && ret->exec[0] != '\0';

@@ -4,6 +4,19 @@
 
 #include "domain/browser/action.h"
 #include "domain/browser/live_priv.h"
+#include "foundation/base/phase.h"
+
+/* Its life; cay_browser_move is the only writer. */
+enum cay_browser_phase {
+        CAY_BROWSER_STARTING,  /* its command is asked for, or has no tab yet */
+        CAY_BROWSER_READY,     /* it has answered and has a tab */
+        CAY_BROWSER_CLOSING,   /* asked to end; what it has done stays true */
+        CAY_BROWSER_WITHDRAWN, /* asked to end before it was ready */
+        CAY_BROWSER_OVER,      /* its end was told: it is no longer in the list */
+        CAY_BROWSER_RELEASED,  /* freed as soon as no job of it is under way */
+        CAY_BROWSER_PHASE_COUNT
+};
+extern const struct cay_phase_table cay_browser_phases;
 
 #define CAY_BROWSER_TAIL 1024u /* bytes of what it printed last */
 #define CAY_BROWSER_PIECE (64u * 1024)
@@ -29,9 +42,8 @@ struct cay_browser {
         struct cay_timer patience;
         struct cay_deferred release;
         char product[64], user_agent[256];
-        bool has_version, is_ready;
-        bool is_over;       /* its end was told: it is no longer in the list */
-        bool was_stopped;   /* on request */
+        enum cay_browser_phase phase;
+        bool has_version;
         bool keeps_profile; /* of its caller's: browser_profile.c */
         bool wants_logs;    /* from the start */
 
@@ -48,7 +60,6 @@ struct cay_browser {
         uint64_t offset;        /* of the next piece; UINT64_MAX: not known */
         struct cay_timer retry; /* until a piece that was not taken is tried again */
         bool exec_pending;      /* exec_call is under way */
-        bool wants_free;        /* as soon as no job of it is under way */
         bool is_busy;           /* the sandbox is in use */
         char tail[CAY_BROWSER_TAIL + 1];
         size_t tail_len;
@@ -73,6 +84,10 @@ struct cay_browsers {
         unsigned past_count;
 };
 
+void cay_browser_move(struct cay_browser *b, enum cay_browser_phase to);
+bool cay_browser_is_ready(const struct cay_browser *b);   /* also while it closes */
+bool cay_browser_is_closing(const struct cay_browser *b); /* asked to end, and its end was not told */
+bool cay_browser_is_over(const struct cay_browser *b);
 struct cay_viewer cay_browser_viewer(const struct cay_browser *b);
 /* The whole of its end: everybody is told, and it is freed at the end of the round. */
 void cay_browser_over(struct cay_browser *b, const struct cay_error *why);

@@ -114,9 +114,9 @@ static void on_close_time(struct cay_timer *t)
 
 void cay_browser_close(struct cay_browser *b)
 {
-        if (b->was_stopped || b->is_over)
+        if (cay_browser_is_closing(b) || cay_browser_is_over(b))
                 return;
-        b->was_stopped = true;
+        cay_browser_move(b, b->phase == CAY_BROWSER_READY ? CAY_BROWSER_CLOSING : CAY_BROWSER_WITHDRAWN);
         cay_timer_set(b->all->env.loop, &b->patience, CLOSE_MS, on_close_time);
         if (!b->keeps_profile) {
                 close_now(b);
