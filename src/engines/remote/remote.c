@@ -55,7 +55,8 @@ struct cay_remote_session *remote_find_machine(struct cay_engine_remote *e, cons
                                                const char *machine)
 {
         for (struct cay_remote_session *s = e->sessions; s; s = s->next)
-                if (!s->is_over && strcmp(s->machine, machine) == 0 && strcmp(s->owner, owner) == 0)
+                if (s->phase != REMOTE_SESSION_OVER && strcmp(s->machine, machine) == 0 &&
+                    strcmp(s->owner, owner) == 0)
                         return s;
         return NULL;
 }
@@ -63,7 +64,7 @@ struct cay_remote_session *remote_find_machine(struct cay_engine_remote *e, cons
 struct cay_remote_session *remote_find_box(struct cay_engine_remote *e, const char *id)
 {
         for (struct cay_remote_session *s = e->sessions; s; s = s->next)
-                if (!s->is_over && remote_session_has(s, id))
+                if (s->phase != REMOTE_SESSION_OVER && remote_session_has(s, id))
                         return s;
         return NULL;
 }
@@ -79,7 +80,7 @@ static struct cay_remote_session *reach(struct cay_engine_remote *e, const char 
                 return NULL;
         }
         s = remote_find_machine(e, owner, machine);
-        if (s && s->is_ready)
+        if (s && s->phase == REMOTE_SESSION_READY)
                 return s;
         if (!s && e->env.is_known && !e->env.is_known(e->env.ctx, owner, machine))
                 cay_fail(err, CAY_NOT_FOUND, "there is no machine '%.63s'; `cay remote` lists them", machine);
@@ -111,7 +112,7 @@ bool cay_remote_find(struct cay_engine *engine, const char *owner, const char *m
 
         if (!s)
                 return false;
-        *ret = (struct cay_remote_facts){ .is_ready = s->is_ready,
+        *ret = (struct cay_remote_facts){ .is_ready = s->phase == REMOTE_SESSION_READY,
                                           .is_open = s->is_open,
                                           .since_ms = s->since_ms,
                                           .heard_ms = s->heard_ms,
@@ -127,7 +128,7 @@ void cay_remote_forget(struct cay_engine *engine, const char *owner, const char 
 
         if (!s)
                 return;
-        s->is_over = true;
+        remote_session_move(s, REMOTE_SESSION_OVER);
         for (const struct remote_box *b = s->boxes; b; b = b->next)
                 if (e->gone)
                         e->gone(e->gone_ctx, b->id);
@@ -295,7 +296,7 @@ static unsigned remote_can_hold(struct cay_engine *engine)
         unsigned all = remote_limits_from_wire(~0u);
 
         for (const struct cay_remote_session *s = self(engine)->sessions; s; s = s->next)
-                if (s->is_ready)
+                if (s->phase == REMOTE_SESSION_READY)
                         all &= s->can_hold;
         return all | engine_limits_by_init();
 }

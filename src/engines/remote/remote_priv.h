@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engines/remote/remote.h"
+#include "foundation/base/phase.h"
 #include "links/agent/agent_channels.h"
 
 struct remote_box { /* one that a machine has */
@@ -20,6 +21,14 @@ struct remote_call { /* a request under way */
         char id[CAY_NAME_MAX + 1];
 };
 
+enum remote_session_phase {
+        REMOTE_SESSION_GREETING, /* its boxes are being told */
+        REMOTE_SESSION_READY,
+        REMOTE_SESSION_OVER, /* its connection still has to end */
+        REMOTE_SESSION_PHASE_COUNT
+};
+extern const struct cay_phase_table remote_session_phases;
+
 struct cay_remote_session {
         struct cay_engine_remote *engine;
         struct cay_remote_session *next;
@@ -35,7 +44,8 @@ struct cay_remote_session {
         struct cay_timer beat;
         uint64_t since_ms, heard_ms, pinged_ns;
         uint64_t latency_us;
-        bool is_ready, is_over, is_open;
+        enum remote_session_phase phase;
+        bool is_open; /* commands run there without isolation */
 };
 
 struct cay_engine_remote {
@@ -49,6 +59,9 @@ struct cay_engine_remote {
         void *gone_ctx;
 };
 
+void remote_session_move(struct cay_remote_session *s, enum remote_session_phase to); /* the only writer */
+/* No more is asked of it, and its connection is ended. */
+void remote_session_hang_up(struct cay_remote_session *s, const char *why);
 struct cay_remote_session *remote_find_machine(struct cay_engine_remote *e, const char *owner,
                                                const char *machine);
 struct cay_remote_session *remote_find_box(struct cay_engine_remote *e, const char *id);

@@ -34,6 +34,30 @@ static ssize_t send_channel(struct agent_channels *c, const void *bytes, size_t 
         return s->transport->send(s->ctx, bytes, len);
 }
 
+/* Phases */
+
+static const struct cay_phase_row phases[REMOTE_SESSION_PHASE_COUNT] = {
+        [REMOTE_SESSION_GREETING] = { "greeting", CAY_PHASE_BIT(REMOTE_SESSION_READY) |
+                                                          CAY_PHASE_BIT(REMOTE_SESSION_OVER) },
+        [REMOTE_SESSION_READY] = { "ready", CAY_PHASE_BIT(REMOTE_SESSION_OVER) },
+        [REMOTE_SESSION_OVER] = { "over", 0 },
+};
+
+const struct cay_phase_table remote_session_phases = { "remote session", phases, REMOTE_SESSION_PHASE_COUNT };
+
+void remote_session_move(struct cay_remote_session *s, enum remote_session_phase to)
+{
+        s->phase =
+                (enum remote_session_phase)cay_phase_move(&remote_session_phases, s->phase, to, s->machine);
+}
+
+void remote_session_hang_up(struct cay_remote_session *s, const char *why)
+{
+        if (s->phase != REMOTE_SESSION_OVER)
+                remote_session_move(s, REMOTE_SESSION_OVER);
+        s->transport->hang_up(s->ctx, why);
+}
+
 /* Heartbeat */
 
 static void on_beat(struct cay_timer *t)
@@ -43,8 +67,7 @@ static void on_beat(struct cay_timer *t)
         struct agent_message m = { .type = AGENT_ping };
 
         if (cay_clock_ms() - s->heard_ms >= (uint64_t)every * CAY_REMOTE_SILENT) {
-                s->is_over = true;
-                s->transport->hang_up(s->ctx, "nothing was heard of the agent");
+                remote_session_hang_up(s, "nothing was heard of the agent");
                 return;
         }
         s->pinged_ns = m.token = cay_clock_ns();
@@ -224,9 +247,9 @@ static void tell_ready(struct cay_remote_session *s)
 
 static int hear_ready(struct cay_remote_session *s, const struct agent_ready *m)
 {
-        if (s->is_ready)
-                return -EPROTO;
-        s->is_ready = true;
+        if (s->phase != REMOTE_SESSION_GREETING)
+                return s->phase == REMOTE_SESSION_READY ? -EPROTO : 0;
+        remote_session_move(s, REMOTE_SESSION_READY);
         s->can_hold = remote_limits_from_wire(m->can_hold);
         s->is_open = m->is_open;
         tell_ready(s);
@@ -238,7 +261,7 @@ void cay_remote_tell_ready(struct cay_engine *engine)
         struct cay_engine_remote *e = cay_container_of(engine, struct cay_engine_remote, engine);
 
         for (struct cay_remote_session *s = e->sessions; s; s = s->next)
-                if (s->is_ready && !s->is_over)
+                if (s->phase == REMOTE_SESSION_READY)
                         tell_ready(s);
 }
 
@@ -257,7 +280,9 @@ int cay_remote_session_hear(struct cay_remote_session *s, const void *bytes, siz
         s->heard_ms = cay_clock_ms();
         switch (m.type) {
         case AGENT_box:
-                return s->is_ready ? -EPROTO : (note_box(s, m.id), 0);
+                if (s->phase == REMOTE_SESSION_GREETING)
+                        note_box(s, m.id);
+                return s->phase == REMOTE_SESSION_READY ? -EPROTO : 0;
         case AGENT_ready:
                 return hear_ready(s, &m.ready);
         case AGENT_gone:
@@ -296,10 +321,8 @@ struct cay_remote_session *cay_remote_session_new(struct cay_engine *engine, con
         struct cay_engine_remote *e = cay_container_of(engine, struct cay_engine_remote, engine);
         struct cay_remote_session *old = remote_find_machine(e, owner, machine), *s;
 
-        if (old) { /* a machine that lost its connection may notice first */
-                old->is_over = true;
-                old->transport->hang_up(old->ctx, "the machine has connected again");
-        }
+        if (old) /* a machine that lost its connection may notice first */
+                remote_session_hang_up(old, "the machine has connected again");
         if (e->session_count >= CAY_REMOTE_SESSIONS_MAX || !(s = calloc(1, sizeof(*s))))
                 return NULL;
         s->engine = e;
