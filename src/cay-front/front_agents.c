@@ -11,6 +11,7 @@
 #include "engines/remote/remote.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/log.h"
+#include "foundation/base/phase.h"
 #include "foundation/base/str.h"
 #include "foundation/http/ws.h"
 #include "links/agent/agent_channels.h"
@@ -29,7 +30,17 @@ struct cay_front_agents {
         bool stopping;
 };
 
-enum step { AWAIT_HELLO, AWAIT_PROOF, STORING, PROVEN, OVER }; /* what it waits for */
+enum step { AWAIT_HELLO, AWAIT_PROOF, STORING, PROVEN, OVER, STEP_COUNT }; /* what it waits for */
+
+static const struct cay_phase_row steps[STEP_COUNT] = {
+        [AWAIT_HELLO] = { "await hello", CAY_PHASE_BIT(AWAIT_PROOF) | CAY_PHASE_BIT(OVER) },
+        [AWAIT_PROOF] = { "await proof",
+                          CAY_PHASE_BIT(STORING) | CAY_PHASE_BIT(PROVEN) | CAY_PHASE_BIT(OVER) },
+        [STORING] = { "storing", CAY_PHASE_BIT(AWAIT_PROOF) | CAY_PHASE_BIT(PROVEN) | CAY_PHASE_BIT(OVER) },
+        [PROVEN] = { "proven", CAY_PHASE_BIT(OVER) },
+        [OVER] = { "over", 0 },
+};
+static const struct cay_phase_table step_table = { "agent connection", steps, STEP_COUNT };
 
 struct agent_conn {
         struct cay_front_agents *all;
@@ -37,7 +48,7 @@ struct agent_conn {
         struct cay_ws ws;
         struct cay_timer timer; /* for the proof */
         struct cay_deferred release, cut;
-        enum step step;
+        enum step step; /* only move() writes it */
         bool is_pairing, is_dialled;
         struct cay_front_dialled dialled; /* by us, if is_dialled: its strings are these: */
         char wanted_owner[CAY_NAME_MAX + 1], wanted_name[CAY_NAME_MAX + 1];
@@ -51,6 +62,11 @@ struct agent_conn {
         struct cay_machine paired; /* while it is being stored */
         char end[CAY_WS_REASON_MAX + 1];
 };
+
+static void move(struct agent_conn *c, enum step to)
+{
+        c->step = (enum step)cay_phase_move(&step_table, c->step, to, c->name);
+}
 
 static uint64_t wall_ms(const struct cay_front_agents *a)
 {
@@ -98,7 +114,7 @@ static void let_go(struct agent_conn *c)
         *c->back = c->next;
         if (c->next)
                 c->next->back = c->back;
-        c->step = OVER;
+        move(c, OVER);
         c->release.run = free_conn;
         if (c->is_dialled)
                 c->dialled.on_end(c->dialled.ctx, c->end, was_served);
@@ -259,7 +275,7 @@ static void hear_hello(struct agent_conn *c, const struct agent_hello *h, const 
                 hang_up(c, "the daemon cannot prove itself now");
                 return;
         }
-        c->step = AWAIT_PROOF;
+        move(c, AWAIT_PROOF);
 }
 
 static bool is_proven(struct agent_conn *c, const struct agent_proof *p, struct cay_machine *m)
@@ -292,7 +308,7 @@ static void let_in(struct agent_conn *c)
                 return;
         }
         stop_counting(c);
-        c->step = PROVEN;
+        move(c, PROVEN);
         find_machine(c)->problem[0] = '\0';
         if (c->is_dialled)
                 c->dialled.on_served(c->dialled.ctx);
@@ -314,7 +330,7 @@ static void on_stored(struct cay_job *job)
                 return;
         }
         if (err.code != CAY_OK) {
-                c->step = AWAIT_PROOF;
+                move(c, AWAIT_PROOF);
                 refuse(c, err.code, err.msg);
                 return;
         }
@@ -340,7 +356,7 @@ static void store_pairing(struct agent_conn *c, const struct cay_machine *m)
                 refuse(c, CAY_INTERNAL, "the pairing could not be written");
                 return;
         }
-        c->step = STORING;
+        move(c, STORING);
         cay_timer_clear(&c->timer);
         cay_job_init(&c->commit.job, on_stored);
         b = store->ops->begin(store);
