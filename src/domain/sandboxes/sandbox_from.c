@@ -7,9 +7,9 @@ int cay_sandbox_from(struct cay_sandbox *sb, const char *snapshot, struct cay_er
 {
         const struct cay_snapshot *n = cay_snapshot_find(sb->service, snapshot);
 
-        if (n == NULL || !n->is_ready || strcmp(n->owner, sb->owner) != 0)
+        if (n == NULL || !cay_snapshot_is_there(n) || strcmp(n->owner, sb->owner) != 0)
                 return cay_fail(err, CAY_NOT_FOUND, "snapshot: '%.63s' does not exist", snapshot);
-        if (n->is_missing)
+        if (cay_snapshot_is_missing(n))
                 return cay_fail(err, CAY_CONFLICT, "snapshot: the files of '%s' are gone; remove it", n->id);
         if (n->engine != sb->engine)
                 return cay_fail(err, CAY_CONFLICT, "engine: snapshot '%s' is of the engine %s", n->id,
@@ -43,7 +43,8 @@ int cay_sandbox_compare(struct cay_sandbox *sb, const char *const ids[2], struct
         for (unsigned i = 0; i < 2; i++) {
                 const struct cay_snapshot *n = cay_snapshot_find(sb->service, ids[i]);
 
-                if (n == NULL || !n->is_ready || n->is_missing || strcmp(n->owner, sb->owner) != 0)
+                if (n == NULL || !cay_snapshot_is_there(n) || cay_snapshot_is_missing(n) ||
+                    strcmp(n->owner, sb->owner) != 0)
                         return cay_fail(err, CAY_NOT_FOUND, "snapshot: '%.63s' does not exist", ids[i]);
                 if (n->engine != sb->engine)
                         return cay_fail(err, CAY_CONFLICT, "snapshot '%s' is of the engine %s", n->id,
@@ -87,7 +88,7 @@ void cay_sandbox_get_files(struct cay_sandbox *sb,
         e->clones = true;
         sb->on_files = then;
         cay_str_copy(e->id, sizeof(e->id), sb->from);
-        if (n == NULL || !n->is_ready) { /* removed while a claim was looked up */
+        if (n == NULL || !cay_snapshot_is_there(n)) { /* removed while a claim was looked up */
                 e->local = true;
                 cay_fail(&err, CAY_NOT_FOUND, "snapshot: '%s' does not exist any more", sb->from);
                 cay_service_fail_job(s, cay_async_engine(e, CAY_SERVICE_CLONE_MS), &err);

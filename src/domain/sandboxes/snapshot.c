@@ -82,6 +82,38 @@ void cay_snapshots_close(struct cay_service *s, const struct cay_error *err)
         free(cay_take(s->snapshots));
 }
 
+/* Phases */
+
+static const struct cay_phase_row phases[CAY_SNAPSHOT_PHASE_COUNT] = {
+        [CAY_SNAPSHOT_MAKING] = { "making",
+                                  CAY_PHASE_BIT(CAY_SNAPSHOT_UNSEEN) | CAY_PHASE_BIT(CAY_SNAPSHOT_READY) },
+        [CAY_SNAPSHOT_UNSEEN] = { "unseen", CAY_PHASE_BIT(CAY_SNAPSHOT_READY) |
+                                                    CAY_PHASE_BIT(CAY_SNAPSHOT_MISSING) |
+                                                    CAY_PHASE_BIT(CAY_SNAPSHOT_DROPPING) },
+        [CAY_SNAPSHOT_READY] = { "ready", CAY_PHASE_BIT(CAY_SNAPSHOT_DROPPING) },
+        [CAY_SNAPSHOT_MISSING] = { "missing", CAY_PHASE_BIT(CAY_SNAPSHOT_DROPPING_MISSING) },
+        [CAY_SNAPSHOT_DROPPING] = { "dropping", CAY_PHASE_BIT(CAY_SNAPSHOT_READY) },
+        [CAY_SNAPSHOT_DROPPING_MISSING] = { "dropping missing", CAY_PHASE_BIT(CAY_SNAPSHOT_MISSING) },
+};
+
+const struct cay_phase_table cay_snapshot_phases = { "snapshot", phases, CAY_SNAPSHOT_PHASE_COUNT };
+
+void cay_snapshot_move(struct cay_snapshot *n, enum cay_snapshot_phase to)
+{
+        n->phase = (enum cay_snapshot_phase)cay_phase_move(&cay_snapshot_phases, n->phase, to, n->id);
+}
+
+bool cay_snapshot_is_there(const struct cay_snapshot *n)
+{
+        return n->phase == CAY_SNAPSHOT_UNSEEN || n->phase == CAY_SNAPSHOT_READY ||
+               n->phase == CAY_SNAPSHOT_MISSING;
+}
+
+bool cay_snapshot_is_missing(const struct cay_snapshot *n)
+{
+        return n->phase == CAY_SNAPSHOT_MISSING || n->phase == CAY_SNAPSHOT_DROPPING_MISSING;
+}
+
 struct cay_snapshot *cay_snapshot_find(struct cay_service *s, const char *id)
 {
         for (struct cay_snapshot *n = s->snapshots->buckets[bucket_of(id)]; n != NULL; n = n->bucket_next)
@@ -109,7 +141,7 @@ static struct cay_snapshot *get(struct cay_service *s, const struct cay_viewer *
         n = cay_snapshot_find(s, id);
         if (n == NULL || (!v->sees_all && strcmp(n->owner, v->owner) != 0))
                 n = cay_snapshot_find_name(s, v->owner, id);
-        if (n != NULL && n->is_ready)
+        if (n != NULL && cay_snapshot_is_there(n))
                 return n;
         cay_fail(err, CAY_NOT_FOUND, "snapshot: '%.63s' does not exist", id);
         return NULL;
@@ -136,7 +168,7 @@ void cay_snapshot_fill_view(const struct cay_snapshot *n, struct cay_snapshot_vi
                 .created_wall_ms = n->created_wall_ms,
                 .expires = n->expires_ms > 0,
                 .expires_in_ms = n->expires_ms > now ? n->expires_ms - now : 0,
-                .is_missing = n->is_missing,
+                .is_missing = cay_snapshot_is_missing(n),
                 .step = n->step,
                 .note = n->note,
         };
@@ -166,7 +198,8 @@ bool cay_service_snapshot_list(struct cay_service *s, const struct cay_viewer *v
                 n = n != NULL ? n->older : NULL;
         }
         for (; n != NULL; n = n->older) {
-                if (!n->is_ready || n->step > 0 || (!v->sees_all && strcmp(n->owner, v->owner) != 0) ||
+                if (!cay_snapshot_is_there(n) || n->step > 0 ||
+                    (!v->sees_all && strcmp(n->owner, v->owner) != 0) ||
                     (sandbox != NULL && sandbox[0] != '\0' && strcmp(n->sandbox, sandbox) != 0))
                         continue;
                 if (count++ == max)
@@ -215,7 +248,7 @@ static void on_dropped(struct cay_async *e, const struct cay_error *err)
                 return;
         c = cay_take(n->call);
         if (err->code != CAY_OK) {
-                n->is_ready = true;
+                cay_snapshot_move(n, cay_snapshot_is_missing(n) ? CAY_SNAPSHOT_MISSING : CAY_SNAPSHOT_READY);
         } else {
                 cay_service_step_reached(CAY_SERVICE_STEP_snapshot_dropped);
                 cay_snapshot_remove_files(n);
@@ -231,7 +264,8 @@ void cay_snapshot_drop(struct cay_snapshot *n, const char *why, struct cay_servi
         struct cay_async *e = cay_async_new(s, NULL, NULL, on_dropped);
         struct cay_store_batch *b = s->store->ops->begin(s->store);
 
-        n->is_ready = false;
+        cay_snapshot_move(n,
+                          cay_snapshot_is_missing(n) ? CAY_SNAPSHOT_DROPPING_MISSING : CAY_SNAPSHOT_DROPPING);
         n->call = c;
         cay_str_copy(e->box.id, sizeof(e->box.id), n->id);
         s->store->ops->drop(b, CAY_STORE_SNAPSHOT, n->id);
@@ -266,7 +300,7 @@ void cay_snapshots_tick(struct cay_service *s, uint64_t now_ms)
 
         for (struct cay_snapshot *n = s->snapshots->newest; n != NULL; n = older) {
                 older = n->older;
-                if (!n->is_ready || n->uses > 0 || n->engine->engine == NULL)
+                if (!cay_snapshot_is_there(n) || n->uses > 0 || n->engine->engine == NULL)
                         continue;
                 if (n->step > 0 && cay_table_find(s, n->sandbox) == NULL) {
                         cay_snapshot_drop(n, "destroyed", NULL);
@@ -287,17 +321,17 @@ bool cay_snapshots_note_layer(struct cay_service *s, const char *id)
 {
         struct cay_snapshot *n = cay_snapshot_find(s, id);
 
-        if (n != NULL)
-                n->layer_seen = true;
+        if (n != NULL && n->phase == CAY_SNAPSHOT_UNSEEN)
+                cay_snapshot_move(n, CAY_SNAPSHOT_READY);
         return n != NULL;
 }
 
 void cay_snapshots_note_missing(struct cay_engine_row *row)
 {
         for (struct cay_snapshot *n = row->service->snapshots->newest; n != NULL; n = n->older) {
-                if (n->engine != row || n->layer_seen)
+                if (n->engine != row || n->phase != CAY_SNAPSHOT_UNSEEN)
                         continue;
-                n->is_missing = true;
+                cay_snapshot_move(n, CAY_SNAPSHOT_MISSING);
                 cay_log_warn("the files of a snapshot are gone", "id=%s", n->id);
         }
 }

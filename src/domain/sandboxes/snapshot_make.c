@@ -103,7 +103,7 @@ static void on_stored(struct cay_async *e, const struct cay_error *err)
                 return;
         }
         cay_service_step_reached(CAY_SERVICE_STEP_snapshot_stored);
-        n->is_ready = true;
+        cay_snapshot_move(n, CAY_SNAPSHOT_READY);
         if (n->step > 0)
                 cay_steps_thin(e->service, n->sandbox);
         if (n->expires_ms > 0)

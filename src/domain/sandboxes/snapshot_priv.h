@@ -5,10 +5,22 @@
 #include "domain/sandboxes/service_priv.h"
 #include "domain/sandboxes/snapshot.h"
 #include "domain/sandboxes/step.h"
+#include "foundation/base/phase.h"
 
 #define CAY_SNAPSHOT_BUCKETS 512u
 #define CAY_SERVICE_CLONE_MS                                                                                 \
         (11u * 60 * 1000) /* for the engine to copy files; its own limit is a little shorter */
+
+enum cay_snapshot_phase {
+        CAY_SNAPSHOT_MAKING,   /* its files are copied, its record is being stored */
+        CAY_SNAPSHOT_UNSEEN,   /* found in a record at start-up; its files were not looked for yet */
+        CAY_SNAPSHOT_READY,    /* its record is stored, and its files are there */
+        CAY_SNAPSHOT_MISSING,  /* its record is stored, its files are gone */
+        CAY_SNAPSHOT_DROPPING, /* its record is being dropped */
+        CAY_SNAPSHOT_DROPPING_MISSING,
+        CAY_SNAPSHOT_PHASE_COUNT
+};
+extern const struct cay_phase_table cay_snapshot_phases;
 
 struct cay_snapshot {
         struct cay_service *service;
@@ -25,9 +37,7 @@ struct cay_snapshot {
         uint64_t step;                    /* step.h; 0: it is none */
         char note[CAY_STEP_NOTE_MAX + 1]; /* what came after it */
         bool is_shared;
-        bool is_ready;                 /* its record is stored, and nobody removes it */
-        bool is_missing;               /* its files are */
-        bool layer_seen;               /* at start-up */
+        enum cay_snapshot_phase phase; /* only cay_snapshot_move writes it */
         unsigned uses;                 /* sandboxes that are being made of it */
         struct cay_service_call *call; /* that made it, or removes it; NULL: nobody waits */
 };
@@ -39,6 +49,9 @@ struct cay_snapshots {
 };
 
 /* snapshot.c */
+void cay_snapshot_move(struct cay_snapshot *n, enum cay_snapshot_phase to);
+bool cay_snapshot_is_there(const struct cay_snapshot *n); /* its record is stored, and nobody removes it */
+bool cay_snapshot_is_missing(const struct cay_snapshot *n);
 struct cay_snapshot *cay_snapshot_new(struct cay_service *s);
 void cay_snapshot_add(struct cay_snapshot *n);
 void cay_snapshot_free(struct cay_snapshot *n); /* in the table or not */

@@ -122,7 +122,7 @@ static int fill(struct cay_snapshot *n, const struct cay_store_snapshot *r, cons
         cay_str_copy(n->note, sizeof(n->note), text_or(r->note, ""));
         n->is_shared = t->spec.is_shared;
         n->frozen_us = t->spec.frozen_us;
-        n->is_ready = true;
+        cay_snapshot_move(n, CAY_SNAPSHOT_UNSEEN);
         return 0;
 }
 

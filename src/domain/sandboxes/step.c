@@ -86,7 +86,7 @@ void cay_exec_take_step(struct cay_exec *x, void (*then)(struct cay_exec *x, con
 
 static bool may_go(const struct cay_snapshot *n)
 {
-        return n->is_ready && n->uses == 0 && n->engine->engine != NULL;
+        return cay_snapshot_is_there(n) && n->uses == 0 && n->engine->engine != NULL;
 }
 
 void cay_steps_thin(struct cay_service *s, const char *sandbox)
@@ -122,7 +122,7 @@ void cay_service_step_list(struct cay_service *s, const struct cay_viewer *v, co
 
         for (struct cay_snapshot *n = next_of(s->snapshots->newest, sandbox); n != NULL;
              n = next_of(n->older, sandbox)) {
-                if (!n->is_ready || (!v->sees_all && strcmp(n->owner, v->owner) != 0))
+                if (!cay_snapshot_is_there(n) || (!v->sees_all && strcmp(n->owner, v->owner) != 0))
                         continue;
                 cay_snapshot_fill_view(n, &view);
                 each(ctx, &view);
@@ -134,7 +134,7 @@ int cay_service_step_get(struct cay_service *s, const struct cay_viewer *v, cons
 {
         for (struct cay_snapshot *n = next_of(s->snapshots->newest, sandbox); n != NULL;
              n = next_of(n->older, sandbox)) {
-                if (!n->is_ready || (number > 0 && n->step != number) ||
+                if (!cay_snapshot_is_there(n) || (number > 0 && n->step != number) ||
                     (!v->sees_all && strcmp(n->owner, v->owner) != 0))
                         continue;
                 cay_snapshot_fill_view(n, ret);
@@ -197,9 +197,9 @@ static void on_restored(struct cay_async *e, const struct cay_error *err)
 static int check_restore(struct cay_sandbox *sb, const struct cay_snapshot *n, const char *step,
                          struct cay_error *err)
 {
-        if (n == NULL || !n->is_ready || strcmp(n->sandbox, sb->id) != 0 || n->step == 0)
+        if (n == NULL || !cay_snapshot_is_there(n) || strcmp(n->sandbox, sb->id) != 0 || n->step == 0)
                 return cay_fail(err, CAY_NOT_FOUND, "step: '%.63s' is no step of sandbox '%s'", step, sb->id);
-        if (n->is_missing)
+        if (cay_snapshot_is_missing(n))
                 return cay_fail(err, CAY_CONFLICT, "step: its files are gone; remove it");
         if (cay_sandbox_check_engine(sb, err) < 0 || cay_sandbox_check_still(sb, err) < 0)
                 return -1;
