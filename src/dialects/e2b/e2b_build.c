@@ -9,6 +9,7 @@
 #include "domain/auth/digest.h"
 #include "domain/model/port_clock.h"
 #include "domain/ops/view.h"
+#include "foundation/base/fair.h"
 #include "foundation/base/str.h"
 
 #define KEPT_MS (60u * 60 * 1000) /* one that waits for its files, or is over */
@@ -16,9 +17,35 @@
 #define LOG_BYTES_MAX (4u << 20)
 #define LINE_MAX_BYTES (16u * 1024)
 
+static bool is_of(const struct e2b_build *b, const char *owner)
+{
+        return strcmp(b->caller.owner, owner) == 0;
+}
+
+bool e2b_build_take_bytes(struct e2b_build *b, size_t len)
+{
+        size_t own = 0, others;
+
+        for (const struct e2b_build *other = b->e2b->builds; other; other = other->next)
+                if (is_of(other, b->caller.owner))
+                        own += other->bytes;
+        others = b->e2b->build_bytes - own;
+        if (others > E2B_BUILDS_BYTES || own + len > (E2B_BUILDS_BYTES - others) / 2)
+                return false;
+        b->bytes += len;
+        b->e2b->build_bytes += len;
+        return true;
+}
+
+void e2b_build_give_bytes(struct e2b_build *b, size_t len)
+{
+        b->bytes -= len;
+        b->e2b->build_bytes -= len;
+}
+
 static void free_file(struct e2b_build *b, struct e2b_build_file *f)
 {
-        b->e2b->build_bytes -= f->bytes.len;
+        e2b_build_give_bytes(b, f->bytes.len);
         cay_buf_done(&f->bytes);
         free(f);
 }
@@ -82,16 +109,21 @@ void e2b_build_end(struct e2b_build *b, enum e2b_build_state state)
                 on_end(b);
 }
 
-/* The oldest one that is over, or was never begun. */
-static bool make_room(struct cay_e2b *e)
+/* The owner's oldest one that is over, or was never begun; never another owner's. */
+static bool make_room(struct cay_e2b *e, const char *owner)
 {
         struct e2b_build *oldest = NULL;
+        unsigned own = 0;
 
-        if (e->build_count < E2B_BUILDS_MAX)
-                return true;
-        for (struct e2b_build *b = e->builds; b; b = b->next)
+        for (struct e2b_build *b = e->builds; b; b = b->next) {
+                if (!is_of(b, owner))
+                        continue;
+                own++;
                 if (b->state != E2B_BUILD_BUILDING && b->uploads == 0)
                         oldest = b;
+        }
+        if (cay_fair_has_room(E2B_BUILDS_MAX, E2B_BUILDS_MAX, e->build_count, own))
+                return true;
         if (oldest)
                 e2b_build_drop(oldest);
         return oldest != NULL;
@@ -148,15 +180,16 @@ static int make_id(char ret[E2B_BUILD_ID + 1])
 struct e2b_build *e2b_build_new(struct e2b_request *q, const char *name, const struct cay_json_value *tags)
 {
         struct cay_e2b *e = q->e2b;
-        struct e2b_build *b = make_room(e) ? calloc(1, sizeof(*b)) : NULL;
+        struct e2b_build *b = make_room(e, q->caller.owner) ? calloc(1, sizeof(*b)) : NULL;
         struct cay_error err = { 0 };
 
         if (!b) {
-                e2b_refuse(q, CAY_LIMIT, "too many templates are being built");
+                e2b_refuse(q, CAY_LIMIT, "too many of your templates are being built; wait for one of them");
                 return NULL;
         }
         b->e2b = e;
         b->caller = q->caller;
+        b->pass = q->guard.pass;
         b->owner = q->world->budgets ? cay_budget_owner_get(q->world->budgets, q->caller.owner) : NULL;
         cay_buf_init(&b->log, LOG_BYTES_MAX);
         if (b->owner)
@@ -188,8 +221,7 @@ struct e2b_build *e2b_build_find(struct cay_e2b *e, const char *id)
 struct e2b_build *e2b_build_waiting(struct cay_e2b *e, const char *owner, const char *name)
 {
         for (struct e2b_build *b = e->builds; b; b = b->next)
-                if (b->state == E2B_BUILD_WAITING && strcmp(b->name, name) == 0 &&
-                    strcmp(b->caller.owner, owner) == 0)
+                if (b->state == E2B_BUILD_WAITING && strcmp(b->name, name) == 0 && is_of(b, owner))
                         return b;
         return NULL;
 }
@@ -223,7 +255,7 @@ int e2b_build_file_take(struct e2b_build *b, const char *hash, struct cay_buf *b
         struct e2b_build_file *f = e2b_build_file_find(b, hash);
 
         if (f) {
-                b->e2b->build_bytes -= f->bytes.len;
+                e2b_build_give_bytes(b, f->bytes.len);
                 cay_buf_done(&f->bytes);
         } else {
                 f = b->file_count < E2B_BUILD_FILES_MAX ? calloc(1, sizeof(*f)) : NULL;

@@ -17,8 +17,9 @@
 #define E2B_BUILD_STEPS_MAX 256u
 #define E2B_BUILD_FILES_MAX 64u
 #define E2B_BUILD_FILE_BYTES (64u << 20)
-#define E2B_BUILDS_BYTES (256u << 20) /* uploaded and kept, of all builds */
-#define E2B_BUILDS_MAX 64u
+#define E2B_BUILDS_BYTES                                                                                     \
+        (256u << 20)       /* uploaded and kept, of all builds; an owner gets half of what the others leave */
+#define E2B_BUILDS_MAX 64u /* likewise */
 #define E2B_BUILD_HASH 64u
 
 #define E2B_VARIABLE_USER "E2B_TEMPLATE_USER"
@@ -44,10 +45,12 @@ struct e2b_build {
         char snapshots[E2B_BUILD_TAGS_MAX][CAY_NAME_MAX + 1]; /* to be made: one for each tag */
         unsigned snapshot_count;
         struct cay_caller caller;
+        struct cay_pass pass;             /* of the request that made it: looked at before each step */
         struct cay_budget_owner *owner;   /* who is charged for files and log; NULL: nobody counts */
         int64_t cpus, memory_mb, disk_mb; /* 0: as the base has */
         struct e2b_build_file *files;
         unsigned file_count, uploads; /* uploads: under way */
+        size_t bytes;                 /* of both */
         /* the log: entries as JSON, one behind the other */
         struct cay_buf log;
         uint32_t *log_ends; /* where each ends */
@@ -77,6 +80,9 @@ struct e2b_build *e2b_build_waiting(struct cay_e2b *e, const char *owner, const 
 /* A member: a list of its tags, or of "name:tag". */
 void e2b_build_put_tags(struct cay_json *j, const char *key, const struct e2b_build *b, bool whole);
 struct e2b_build_file *e2b_build_file_find(const struct e2b_build *b, const char *hash);
+/* Before that many bytes more are kept for a build, and when they are not. False: there is no room, and nothing was noted. */
+bool e2b_build_take_bytes(struct e2b_build *b, size_t len);
+void e2b_build_give_bytes(struct e2b_build *b, size_t len);
 /* Takes the bytes, in place of those that were there. -1: there are too many files; bytes is the caller's. */
 int e2b_build_file_take(struct e2b_build *b, const char *hash, struct cay_buf *bytes);
 void e2b_build_drop_files(struct e2b_build *b);

@@ -358,8 +358,22 @@ static void log_step(struct e2b_build *b, unsigned i)
         e2b_build_log(b, "info", text, strlen(text));
 }
 
+/* Who may no longer call gets no further step. */
+static bool is_over(struct e2b_build *b)
+{
+        const char *why = cay_pass_over(&b->pass);
+
+        if (!why)
+                return false;
+        give_up(b, NULL, why);
+        remove_sandbox(b);
+        return true;
+}
+
 static void next_step(struct e2b_build *b)
 {
+        if (is_over(b))
+                return;
         while (b->step < b->step_count) {
                 unsigned i = b->step++;
                 const char *type = e2b_step_type(b, i);

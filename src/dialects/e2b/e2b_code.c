@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The code interpreter, on the sandbox's contexts. /execute answers with a line of JSON for each event. Runs of one context wait for
- * each other. A client that goes away interrupts its code, so that the next run finds the context free.
+ * each other: the oldest is woken when one of them ends, and all look again from time to time, since others use contexts, too. A client
+ * that goes away interrupts its code, so that the next run finds the context free.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,23 +16,58 @@
 #include "foundation/loop/loop.h"
 
 #define ALIVE_MS 5000u
-#define AGAIN_MS 20u /* between looks at a context that is busy */
+#define AGAIN_MS 20u       /* between looks at a context that is busy, at first; */
+#define AGAIN_MOST_MS 500u /* then twice as long each time, up to this */
 #define LINE_MAX_BYTES (16u << 20)
+#define LINE_KEPT 65536u /* bytes of memory that wait for the next line */
 #define HOME "/home/user"
 
-struct execution {
+struct e2b_execution {
         struct e2b_request *q;
-        struct cay_timer timer; /* while it waits for its turn; then signs of life */
+        struct e2b_execution *next; /* of those that wait, if it does */
+        unsigned again_ms;          /* its next pause; 0: it does not wait */
+        struct cay_timer timer;     /* while it waits for its turn; then signs of life */
         char context[CAY_NAME_MAX + 1], language[32];
         bool is_default; /* a language's own context, which is made when it is first used */
         bool spoke, has_error, has_ended;
         struct cay_buf line, ascii;
 };
 
+static void on_again(struct cay_timer *t);
+
+static void stop_waiting(struct e2b_execution *x)
+{
+        struct e2b_execution **at = &x->q->e2b->executions;
+
+        if (x->again_ms == 0)
+                return;
+        while (*at != x)
+                at = &(*at)->next;
+        *at = x->next;
+        x->again_ms = 0;
+        cay_timer_clear(&x->timer);
+}
+
+/* One of its context has ended. */
+static void wake_next(const struct e2b_execution *ended)
+{
+        struct e2b_execution *x = ended->q->e2b->executions;
+
+        while (x && (x->q->ask || !x->q->req || strcmp(x->q->sandbox, ended->q->sandbox) != 0 ||
+                     strcmp(x->context, ended->context) != 0))
+                x = x->next;
+        if (!x)
+                return;
+        x->again_ms = AGAIN_MS;
+        cay_timer_set(x->q->world->loop, &x->timer, 0, on_again);
+}
+
 static void free_execution(void *state)
 {
-        struct execution *x = state;
+        struct e2b_execution *x = state;
 
+        stop_waiting(x);
+        wake_next(x);
         cay_timer_clear(&x->timer);
         cay_buf_done(&x->line);
         cay_buf_done(&x->ascii);
@@ -40,7 +76,7 @@ static void free_execution(void *state)
 
 /* Lines */
 
-static struct cay_json *begin_line(struct execution *x, struct cay_json *j, const char *type)
+static struct cay_json *begin_line(struct e2b_execution *x, struct cay_json *j, const char *type)
 {
         cay_buf_clear(&x->line);
         cay_json_init(j, &x->line);
@@ -49,8 +85,16 @@ static struct cay_json *begin_line(struct execution *x, struct cay_json *j, cons
         return j;
 }
 
-static ssize_t put_line(struct execution *x, struct cay_json *j)
+/* A long line's memory is not kept for the short ones behind it. */
+static void trim(struct cay_buf *b)
 {
+        if (b->cap > LINE_KEPT)
+                cay_buf_done(b);
+}
+
+static ssize_t put_line(struct e2b_execution *x, struct cay_json *j)
+{
+        ssize_t queued;
         int r;
 
         cay_json_end_object(j);
@@ -61,12 +105,15 @@ static ssize_t put_line(struct execution *x, struct cay_json *j)
         if (r == 0)
                 r = cay_buf_putc(&x->ascii, '\n');
         x->spoke = true;
-        return r < 0 ? r : e2b_write(x->q, cay_buf_data(&x->ascii), x->ascii.len);
+        queued = r < 0 ? r : e2b_write(x->q, cay_buf_data(&x->ascii), x->ascii.len);
+        trim(&x->line);
+        trim(&x->ascii);
+        return queued;
 }
 
 static void on_alive(struct cay_timer *t)
 {
-        struct execution *x = cay_container_of(t, struct execution, timer);
+        struct e2b_execution *x = cay_container_of(t, struct e2b_execution, timer);
         struct cay_json j;
 
         if (!x->spoke)
@@ -75,7 +122,7 @@ static void on_alive(struct cay_timer *t)
         cay_timer_set(x->q->world->loop, t, ALIVE_MS, on_alive);
 }
 
-static ssize_t put_output(struct execution *x, const char *kind, const struct cay_json_value *event)
+static ssize_t put_output(struct e2b_execution *x, const char *kind, const struct cay_json_value *event)
 {
         const char *text = e2b_text(event, "text"), *base64 = e2b_text(event, "base64");
         cay_auto_buf struct cay_buf bytes = { 0 };
@@ -125,7 +172,7 @@ static bool copy_member(void *ctx, const char *name, const struct cay_json_value
         return true;
 }
 
-static ssize_t put_copy(struct execution *x, const char *type, const struct cay_json_value *event)
+static ssize_t put_copy(struct e2b_execution *x, const char *type, const struct cay_json_value *event)
 {
         struct cay_json j;
         struct copying c = { &j, strcmp(type, "result") == 0 };
@@ -136,7 +183,7 @@ static ssize_t put_copy(struct execution *x, const char *type, const struct cay_
 }
 
 /* Why it ended, when the code did not say so itself. */
-static ssize_t put_cause(struct execution *x, const struct cay_json_value *event)
+static ssize_t put_cause(struct e2b_execution *x, const struct cay_json_value *event)
 {
         const char *text = e2b_text(event, "cause_text");
         struct cay_json j;
@@ -148,7 +195,7 @@ static ssize_t put_cause(struct execution *x, const struct cay_json_value *event
         return put_line(x, &j);
 }
 
-static ssize_t put_end(struct execution *x, const struct cay_json_value *event)
+static ssize_t put_end(struct e2b_execution *x, const struct cay_json_value *event)
 {
         struct cay_json j;
         int64_t count = 0;
@@ -170,17 +217,16 @@ static ssize_t put_end(struct execution *x, const struct cay_json_value *event)
 
 static int on_begin(struct e2b_request *q, const struct cay_op_bytes *bytes)
 {
-        struct execution *x = q->state;
+        struct e2b_execution *x = q->state;
 
         (void)bytes;
-        e2b_request_watch(q);
         cay_timer_set(q->world->loop, &x->timer, ALIVE_MS, on_alive);
         return e2b_begin(q, "application/x-ndjson", CAY_HTTP_NO_LENGTH);
 }
 
 static ssize_t on_event(struct e2b_request *q, const char *kind, const struct cay_json_value *event)
 {
-        struct execution *x = q->state;
+        struct e2b_execution *x = q->state;
 
         if (strcmp(kind, "stdout") == 0 || strcmp(kind, "stderr") == 0)
                 return put_output(x, kind, event);
@@ -195,7 +241,7 @@ static ssize_t on_event(struct e2b_request *q, const char *kind, const struct ca
 
 static void on_end(struct e2b_request *q, bool was_cut)
 {
-        struct execution *x = q->state;
+        struct e2b_execution *x = q->state;
 
         (void)was_cut;
         cay_timer_clear(&x->timer);
@@ -229,7 +275,7 @@ static void forget_fail(struct cay_call *a, const struct cay_error *err, const c
 static void interrupt(struct e2b_request *q)
 {
         static const struct cay_call_ops ops = { .on_answer = forget_answer, .on_fail = forget_fail };
-        const struct execution *x = q->state;
+        const struct e2b_execution *x = q->state;
         cay_auto_call_args struct cay_call_args args = { 0 };
         const struct cay_call_what what = { .op = cay_op_find("context_interrupt"),
                                             .world = q->world,
@@ -254,14 +300,25 @@ static void look(struct e2b_request *q);
 
 static void on_again(struct cay_timer *t)
 {
-        look(cay_container_of(t, struct execution, timer)->q);
+        struct e2b_request *q = cay_container_of(t, struct e2b_execution, timer)->q;
+
+        if (q->req)
+                look(q);
 }
 
 static void wait_for_turn(struct e2b_request *q)
 {
-        struct execution *x = q->state;
+        struct e2b_execution *x = q->state, **at = &q->e2b->executions;
 
-        cay_timer_set(q->world->loop, &x->timer, AGAIN_MS, on_again);
+        if (x->again_ms == 0) {
+                while (*at)
+                        at = &(*at)->next;
+                x->next = NULL;
+                *at = x;
+                x->again_ms = AGAIN_MS;
+        }
+        cay_timer_set(q->world->loop, &x->timer, x->again_ms, on_again);
+        x->again_ms = 2 * x->again_ms < AGAIN_MOST_MS ? 2 * x->again_ms : AGAIN_MOST_MS;
 }
 
 /* Another run was faster. */
@@ -275,9 +332,12 @@ static void on_run_failed(struct e2b_request *q, const struct cay_error *err)
 
 static void run_code(struct e2b_request *q)
 {
-        const struct execution *x = q->state;
+        struct e2b_execution *x = q->state;
         cay_auto_call_args struct cay_call_args args = { 0 };
 
+        if (!cay_guard_look(&q->guard))
+                return; /* it was ended: its key was revoked while it waited */
+        stop_waiting(x);
         e2b_args_begin(q, &args);
         cay_op_key_text(&args.j, "context", x->context);
         cay_json_key(&args.j, "code");
@@ -304,7 +364,7 @@ static void on_not_made(struct e2b_request *q, const struct cay_error *err)
 
 static void make_context(struct e2b_request *q)
 {
-        const struct execution *x = q->state;
+        const struct e2b_execution *x = q->state;
         cay_auto_call_args struct cay_call_args args = { 0 };
 
         e2b_args_begin(q, &args);
@@ -317,7 +377,7 @@ static void make_context(struct e2b_request *q)
 
 static void restart(struct e2b_request *q)
 {
-        const struct execution *x = q->state;
+        const struct e2b_execution *x = q->state;
         cay_auto_call_args struct cay_call_args args = { 0 };
 
         e2b_args_begin(q, &args);
@@ -337,7 +397,7 @@ static const struct cay_json_value *find_context(const struct cay_json_value *li
 
 static void on_contexts(struct e2b_request *q, const struct cay_json_value *answer)
 {
-        const struct execution *x = q->state;
+        const struct e2b_execution *x = q->state;
         const struct cay_json_value *c = find_context(cay_json_value_find(answer, "contexts"), x->context);
 
         if (!c && x->is_default)
@@ -374,7 +434,7 @@ static void run_execute(struct e2b_request *q)
 {
         const struct cay_json_value *body = q->body ? cay_json_in_root(q->body) : NULL;
         const char *context = e2b_text(body, "context_id"), *language = e2b_text(body, "language");
-        struct execution *x;
+        struct e2b_execution *x;
 
         if (!e2b_text(body, "code")) {
                 e2b_refuse(q, CAY_INVALID, "code: required");
@@ -399,6 +459,7 @@ static void run_execute(struct e2b_request *q)
                 return;
         }
         x->q = q;
+        e2b_request_watch(q);
         cay_buf_init(&x->line, LINE_MAX_BYTES);
         cay_buf_init(&x->ascii, 6 * LINE_MAX_BYTES);
         x->is_default = !context;

@@ -7,7 +7,8 @@
  * or not at all; those before a failure stay.
  *
  * Who may. The sandbox's token; or a signature in the query, which is made of the token and names path, user and direction. A signed
- * address without a sandbox in it is found by trying the tokens of the sandboxes that run.
+ * address without a sandbox in it is found by trying the tokens of the sandboxes that run. That is work for anybody who asks, so
+ * it is charged at the gate like so many requests.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@
 
 #define PIECE (64u * 1024)
 #define ANSWER_MAX (1u << 20)
+#define TRIED_FOR_ONE 32u /* tokens that are tried for the price of one request */
 
 struct transfer {
         struct e2b_request *q;
@@ -61,6 +63,7 @@ struct signing {
         char path[E2B_PATH_MAX], user[64], given[128], expires[32];
         bool has_expiry, is_write;
         const struct cay_op_world *world;
+        unsigned tried;
         char sandbox[CAY_NAME_MAX + 1], owner[CAY_OWNER_MAX + 1]; /* found */
 };
 
@@ -89,26 +92,37 @@ static void try_sandbox(void *ctx, const struct cay_sandbox_view *view)
 {
         struct signing *s = ctx;
 
-        if (s->sandbox[0] || !is_signed_for(s, view->id))
+        if (s->sandbox[0])
+                return;
+        s->tried++;
+        if (!is_signed_for(s, view->id))
                 return;
         cay_str_copy(s->sandbox, sizeof(s->sandbox), view->id);
         cay_str_copy(s->owner, sizeof(s->owner), view->owner);
 }
 
-/* Among those that run. */
-static void find_signer(struct signing *s)
+/* Among those that run. -1: the caller has asked too often, and was refused. */
+static int find_signer(struct e2b_request *q, struct signing *s)
 {
         const struct cay_viewer everybody = { .owner = "", .sees_all = true };
         const struct cay_sandbox_filter up = { .states = 1u << CAY_STATE_READY | 1u << CAY_STATE_BUSY };
         char cursor[CAY_SERVICE_CURSOR_MAX] = "", next[CAY_SERVICE_CURSOR_MAX] = "";
-        struct cay_error ignored = { 0 };
+        struct cay_error err = { 0 };
+        uint64_t wait_ms;
 
         do {
                 memcpy(cursor, next, sizeof(cursor));
                 if (cay_service_list(s->world->service, &everybody, &up, cursor, 0, try_sandbox, s, next,
-                                     &ignored) < 0)
-                        return;
+                                     &err) < 0)
+                        return 0;
+                for (; s->tried >= TRIED_FOR_ONE; s->tried -= TRIED_FOR_ONE) {
+                        if (cay_pass_pay(&q->guard.pass, &wait_ms, &err) < 0) {
+                                e2b_fail(q, &err);
+                                return -1;
+                        }
+                }
         } while (next[0] && !s->sandbox[0]);
+        return 0;
 }
 
 static int read_signing(struct e2b_request *q, struct signing *s)
@@ -146,7 +160,8 @@ static int check_signature(struct e2b_request *q)
         if (read_signing(q, &s) < 0)
                 return -1;
         if (!q->sandbox[0]) {
-                find_signer(&s);
+                if (find_signer(q, &s) < 0)
+                        return -1;
         } else if (is_signed_for(&s, q->sandbox)) {
                 const struct cay_viewer everybody = { .owner = "", .sees_all = true };
                 struct cay_sandbox_view view;
@@ -332,6 +347,14 @@ static void end_file(struct transfer *t)
         cay_call_write_end(t->q->ask);
 }
 
+static void refuse_memory(struct transfer *t)
+{
+        struct cay_error err = { 0 };
+
+        cay_fail(&err, CAY_UNAVAILABLE, "no memory for this file now: client_memory is in use");
+        refuse_upload(t, &err);
+}
+
 /* Fills `plain`. False: there is nothing to take it from, or the request was refused. */
 static bool unpack(struct transfer *t)
 {
@@ -342,14 +365,20 @@ static bool unpack(struct transfer *t)
         if (t->in.len == 0)
                 return false;
         if (!t->unpacker) {
-                if (cay_buf_put(&t->plain, cay_buf_data(&t->in), t->in.len) < 0)
+                if (cay_buf_put(&t->plain, cay_buf_data(&t->in), t->in.len) < 0) {
+                        refuse_memory(t);
                         return false;
+                }
                 cay_buf_clear(&t->in);
                 return true;
         }
-        room = cay_buf_room(&t->plain, PIECE);
-        if (!room)
+        if (cay_buf_left(&t->plain) < PIECE)
                 return false;
+        room = cay_buf_room(&t->plain, PIECE);
+        if (!room) {
+                refuse_memory(t);
+                return false;
+        }
         io = (struct cay_pack_io){ (const uint8_t *)cay_buf_data(&t->in), t->in.len, (uint8_t *)room, PIECE };
         if (cay_unpacker_step(t->unpacker, &io, &err) < 0) {
                 refuse_upload(t, &err);
@@ -498,8 +527,12 @@ static size_t on_body(struct e2b_request *q, const void *bytes, size_t len)
 
         if (t->is_over)
                 return len;
-        if (t->in.len > 0 || t->plain.len > 4 * PIECE || cay_buf_put(&t->in, bytes, n) < 0)
+        if (t->in.len > 0 || t->plain.len > 4 * PIECE)
                 return 0;
+        if (cay_buf_put(&t->in, bytes, n) < 0) {
+                refuse_memory(t);
+                return len;
+        }
         go_on(t);
         return n;
 }
@@ -549,6 +582,9 @@ static int begin_upload(struct transfer *t, struct cay_error *err)
         cay_buf_init(&t->in, PIECE);
         cay_buf_init(&t->plain, 8 * PIECE);
         cay_buf_init(&t->answer, ANSWER_MAX);
+        e2b_charge(t->q, &t->in);
+        e2b_charge(t->q, &t->plain);
+        e2b_charge(t->q, &t->answer);
         cay_json_init(&t->files, &t->answer);
         cay_json_begin_array(&t->files);
         return 0;

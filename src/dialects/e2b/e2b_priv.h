@@ -16,6 +16,7 @@
 
 struct e2b_request;
 struct e2b_build;
+struct e2b_execution;
 struct e2b_watcher;
 
 enum e2b_form {                  /* of errors */
@@ -63,6 +64,8 @@ struct cay_e2b {
         unsigned build_count;
         struct e2b_watcher *watchers; /* that are polled */
         size_t build_bytes;           /* of files that were uploaded for them */
+        struct e2b_execution
+                *executions; /* e2b_code.c: those that wait for their context, the oldest first */
 };
 
 /* How a request follows a stream of an op. All come from the loop. */
@@ -97,7 +100,8 @@ struct e2b_request {
         void *state; /* the row's, freed with the request by free_state */
         void (*free_state)(void *state);
         struct cay_rest_stream stream;
-        struct cay_guard guard; /* while it streams */
+        struct cay_guard guard;         /* while it streams */
+        struct cay_budget_owner *payer; /* of what the row keeps; NULL: nobody yet */
         struct cay_deferred release;
         bool is_gone;
         bool has_begun; /* the head of a streamed answer is out */
@@ -113,8 +117,12 @@ void e2b_ask_stream(struct e2b_request *q, const char *op, struct cay_call_args 
 /* The beginning of most arguments: {"id": the sandbox. */
 void e2b_args_begin(const struct e2b_request *q, struct cay_call_args *args);
 
-/* For a stream: ends when the daemon stops, or when the key that it came with is revoked. */
+/* For a stream, or a wait: ends when the daemon stops, or when the key that it came with is revoked. Once. */
 void e2b_request_watch(struct e2b_request *q);
+/* What b holds counts in the caller's share of client_memory. It goes before the request does. */
+void e2b_charge(struct e2b_request *q, struct cay_buf *b);
+/* Whether the caller may use this op; else the request was refused. For rows that begin with something of their own. */
+bool e2b_may(struct e2b_request *q, const char *op);
 
 /* Answering: each ends the request. */
 void e2b_answer(struct e2b_request *q, unsigned status, const struct cay_buf *json);

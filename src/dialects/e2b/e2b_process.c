@@ -3,6 +3,7 @@
  * envd: processes. A process of E2B is a command of Cay; clients name it by its pid, which is found among the sandbox's commands.
  * A stream that is cut leaves its command running: a client connects to it again.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,8 +46,10 @@ static struct process *new_process(struct e2b_request *q)
         q->free_state = free_process;
         if (!p)
                 e2b_fail_memory(q);
-        else
+        else {
                 cay_buf_init(&p->input, INPUT_MAX);
+                e2b_charge(q, &p->input);
+        }
         return p;
 }
 
@@ -493,12 +496,15 @@ static void send_input(struct e2b_request *q, const char *exec, const struct cay
         bool is_pty = e2b_flag(view, "tty", false);
         const char *text = e2b_text(input, is_pty ? "pty" : "stdin");
         struct process *p = q->state;
+        int r;
 
         if (is_over(q, view))
                 return;
         if (!text)
                 e2b_refuse(q, CAY_INTERNAL, "this process takes input as %s", is_pty ? "pty" : "stdin");
-        else if (cay_base64_decode(text, strlen(text), &p->input) < 0)
+        else if ((r = cay_base64_decode(text, strlen(text), &p->input)) == -ENOBUFS || r == -ENOMEM)
+                e2b_refuse(q, CAY_UNAVAILABLE, "no memory for this input now: client_memory is in use");
+        else if (r < 0)
                 e2b_refuse(q, CAY_INVALID, "input: not base64, or more than %u bytes", INPUT_MAX);
         else
                 give(q, exec, false);

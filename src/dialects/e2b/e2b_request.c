@@ -22,6 +22,7 @@ static void release_request(struct cay_deferred *d)
         if (q->free_state)
                 q->free_state(q->state);
         cay_json_in_free(q->body);
+        cay_budget_owner_put(q->payer);
         free(q);
 }
 
@@ -397,6 +398,24 @@ void e2b_request_watch(struct e2b_request *q)
         q->stream.stop = on_stop;
         cay_rest_stream_add(&q->e2b->streams, &q->stream);
         cay_guard_begin(&q->guard, on_over);
+}
+
+void e2b_charge(struct e2b_request *q, struct cay_buf *b)
+{
+        if (!q->payer && q->world->budgets)
+                q->payer = cay_budget_owner_get(q->world->budgets, q->caller.owner);
+        if (q->payer)
+                cay_buf_charge(b, &q->payer->budget);
+}
+
+bool e2b_may(struct e2b_request *q, const char *op)
+{
+        struct cay_error err = { 0 };
+
+        if (cay_op_check_scope(cay_op_find(op), &q->caller, &err) == 0)
+                return true;
+        e2b_fail(q, &err);
+        return false;
 }
 
 struct e2b_request *e2b_request_new(struct cay_e2b *e, const struct e2b_row *row,

@@ -11,17 +11,28 @@
 #include "foundation/base/parse.h"
 
 #define MESSAGE_MAX (4u << 20)
+#define KEPT 65536u /* bytes of memory that wait for the next message */
 #define ALIVE_S 50u
 #define ALIVE_MAX_S 250u /* clients give up after 300 */
 
+/* A long message's memory is not kept for the short ones behind it. */
+static void trim(struct cay_buf *b)
+{
+        if (b->cap > KEPT)
+                cay_buf_done(b);
+}
+
 static ssize_t send_frame(struct e2b_stream *s, unsigned flags, const char *bytes, size_t len)
 {
+        ssize_t queued;
         int r;
 
         s->spoke = true;
         cay_buf_clear(&s->frame);
         r = e2b_envelope_put(&s->frame, flags, bytes, len);
-        return r < 0 ? r : e2b_write(s->q, cay_buf_data(&s->frame), s->frame.len);
+        queued = r < 0 ? r : e2b_write(s->q, cay_buf_data(&s->frame), s->frame.len);
+        trim(&s->frame);
+        return queued;
 }
 
 static void on_alive(struct cay_timer *t)
@@ -61,11 +72,14 @@ struct cay_json *e2b_stream_message(struct e2b_stream *s, struct cay_json *j)
 
 ssize_t e2b_stream_put(struct e2b_stream *s, struct cay_json *j)
 {
+        ssize_t queued;
         int r;
 
         cay_json_end_object(j);
         r = cay_json_end(j);
-        return r < 0 ? r : send_frame(s, 0, cay_buf_data(&s->message), s->message.len);
+        queued = r < 0 ? r : send_frame(s, 0, cay_buf_data(&s->message), s->message.len);
+        trim(&s->message);
+        return queued;
 }
 
 void e2b_stream_done(struct e2b_stream *s)

@@ -78,7 +78,7 @@ static void run_tag(struct e2b_request *q)
                 e2b_refuse(q, CAY_NOT_FOUND, "there is no template '%.80s' that was built here", target);
                 return;
         }
-        w->build = e2b_build_new(q, bare, tags);
+        w->build = e2b_may(q, "snapshot_create") ? e2b_build_new(q, bare, tags) : NULL;
         if (!w->build)
                 return;
         w->build->on_end = on_tagged;

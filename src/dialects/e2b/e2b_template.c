@@ -53,6 +53,8 @@ static void run_new(struct e2b_request *q)
         int64_t cpus, memory, disk;
         struct e2b_build *b;
 
+        if (!e2b_may(q, "sandbox_create"))
+                return;
         if (!name || !name[0]) {
                 e2b_refuse(q, CAY_INVALID, "name: required");
                 return;
@@ -104,6 +106,8 @@ static void run_link(struct e2b_request *q)
         const char *hash = cay_route_value(&q->match, "hash"), *name = cay_route_value(&q->match, "template");
         struct e2b_build *b = e2b_build_waiting(q->e2b, q->caller.owner, name);
 
+        if (!e2b_may(q, "sandbox_create"))
+                return;
         if (!is_hash(hash))
                 e2b_refuse(q, CAY_INVALID, "hash: must be hexadecimal");
         else if (!b)
@@ -123,10 +127,11 @@ static void free_upload(void *state)
 {
         struct upload *u = state;
 
-        u->e2b->build_bytes -= u->bytes.len;
-        cay_buf_done(&u->bytes);
-        if (u->build)
+        if (u->build) {
+                e2b_build_give_bytes(u->build, u->bytes.len);
                 u->build->uploads--;
+        }
+        cay_buf_done(&u->bytes);
         free(u);
 }
 
@@ -136,14 +141,15 @@ static size_t on_body(struct e2b_request *q, const void *bytes, size_t len)
 
         if (u->is_over)
                 return len;
-        if (q->e2b->build_bytes + len > E2B_BUILDS_BYTES || cay_buf_put(&u->bytes, bytes, len) < 0) {
-                u->is_over = true;
-                e2b_refuse_status(q, 413,
-                                  "there is no room for these files: they are larger than 64 MiB, or "
-                                  "client_memory is in use");
-        } else {
-                q->e2b->build_bytes += len;
+        if (e2b_build_take_bytes(u->build, len)) {
+                if (cay_buf_put(&u->bytes, bytes, len) == 0)
+                        return len;
+                e2b_build_give_bytes(u->build, len);
         }
+        u->is_over = true;
+        e2b_refuse_status(q, 413,
+                          "there is no room for these files: they are larger than 64 MiB, your other builds "
+                          "have too many, or client_memory is in use");
         return len;
 }
 
@@ -249,12 +255,13 @@ static struct e2b_build *find_build(struct e2b_request *q)
 
 static void run_build(struct e2b_request *q)
 {
-        struct e2b_build *b = find_build(q);
+        struct e2b_build *b = e2b_may(q, "sandbox_create") ? find_build(q) : NULL;
         char base[CAY_NAME_MAX + 1];
         struct cay_error err = { 0 };
 
         if (!b)
                 return;
+        b->pass = q->guard.pass; /* that of who begins it counts */
         if (b->state != E2B_BUILD_WAITING || b->uploads > 0)
                 e2b_refuse(q, CAY_CONFLICT, "this build has begun, or its files are still being sent");
         else if (!q->body)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "domain/auth/digest.h"
+#include "foundation/base/fair.h"
 #include "foundation/base/str.h"
 #include "foundation/loop/loop.h"
 
@@ -18,9 +19,10 @@
 struct e2b_watcher {
         struct e2b_watcher *next;
         struct cay_e2b *e2b;
-        char id[ID_LEN + 1], sandbox[CAY_NAME_MAX + 1];
+        char id[ID_LEN + 1], sandbox[CAY_NAME_MAX + 1], of_owner[CAY_OWNER_MAX + 1];
         struct cay_call *ask;        /* file_watch; NULL: it has ended */
         struct e2b_request *creator; /* waits for the watch to begin; NULL: answered */
+        struct cay_guard guard;      /* with the pass of who made it */
         struct cay_timer idle;
         struct cay_budget_owner *owner; /* who is charged for them; NULL: nobody counts */
         struct cay_buf events;          /* as JSON, with commas between them */
@@ -45,6 +47,7 @@ const char *e2b_change_type(const char *kind)
 
 static void free_watcher(struct e2b_watcher *w)
 {
+        cay_guard_end(&w->guard);
         cay_timer_clear(&w->idle);
         cay_buf_done(&w->events);
         cay_budget_owner_put(w->owner);
@@ -61,11 +64,19 @@ static void drop(struct e2b_watcher *w)
                 at = &(*at)->next;
         *at = w->next;
         w->is_dropped = true;
+        cay_guard_end(&w->guard);
         cay_timer_clear(&w->idle);
         if (w->ask)
                 cay_call_gone(w->ask);
         else
                 free_watcher(w);
+}
+
+/* The key was revoked: nobody can ask for its events any more. */
+static void on_over(struct cay_guard *g, const char *why)
+{
+        (void)why;
+        drop(cay_container_of(g, struct e2b_watcher, guard));
 }
 
 static void on_idle(struct cay_timer *t)
@@ -189,13 +200,14 @@ static void on_creator_gone(struct e2b_request *q)
 
 static bool has_room(const struct e2b_request *q)
 {
-        unsigned all = 0, of_sandbox = 0;
+        unsigned all = 0, own = 0, of_sandbox = 0;
 
         for (const struct e2b_watcher *w = q->e2b->watchers; w; w = w->next) {
                 all++;
+                own += strcmp(w->of_owner, q->caller.owner) == 0;
                 of_sandbox += strcmp(w->sandbox, q->sandbox) == 0;
         }
-        return all < WATCHERS_MAX && of_sandbox < OF_SANDBOX_MAX;
+        return cay_fair_has_room(WATCHERS_MAX, WATCHERS_MAX, all, own) && of_sandbox < OF_SANDBOX_MAX;
 }
 
 static struct e2b_watcher *new_watcher(struct e2b_request *q)
@@ -212,6 +224,7 @@ static struct e2b_watcher *new_watcher(struct e2b_request *q)
         w->e2b = q->e2b;
         w->creator = q;
         cay_str_copy(w->sandbox, sizeof(w->sandbox), q->sandbox);
+        cay_str_copy(w->of_owner, sizeof(w->of_owner), q->caller.owner);
         w->owner = q->world->budgets ? cay_budget_owner_get(q->world->budgets, q->caller.owner) : NULL;
         cay_buf_init(&w->events, EVENTS_BYTES);
         if (w->owner)
@@ -239,8 +252,9 @@ void e2b_watcher_begin(struct e2b_request *q, const char *path, bool as_root, bo
         struct e2b_watcher *w;
 
         if (!has_room(q)) {
-                e2b_refuse(q, CAY_LIMIT, "at most %u watchers of a sandbox, and %u of all", OF_SANDBOX_MAX,
-                           WATCHERS_MAX);
+                e2b_refuse(q, CAY_LIMIT,
+                           "at most %u watchers of a sandbox, and half of what others leave of %u",
+                           OF_SANDBOX_MAX, WATCHERS_MAX);
                 return;
         }
         w = new_watcher(q);
@@ -255,6 +269,8 @@ void e2b_watcher_begin(struct e2b_request *q, const char *path, bool as_root, bo
         what.user = w;
         w->ask = cay_call(&what);
         if (w->ask) {
+                w->guard.pass = q->guard.pass;
+                cay_guard_begin(&w->guard, on_over);
                 touch(w);
                 return;
         }
