@@ -7,6 +7,8 @@
  * browser is started if it does not run. Only when it has a tab the request becomes a WebSocket; what fails before is answered as plain HTTP with
  * the reason. Clients that are given an HTTP address ask for json/version beside it first; so does /api/sandboxes/ID/browser/json/version answer.
  *
+ * Each message of a client is charged like a request; those beyond the rate wait.
+ *
  * Ends: 1000 when the browser was closed, 1011 when it ended otherwise (the reason says why), 1013 when a client does not read what it asked for, 1008
  * when its key was revoked.
  */

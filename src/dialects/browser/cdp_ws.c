@@ -28,11 +28,13 @@ struct cdp_ws {
         struct cay_cdp_client client;
         struct cay_rest_socket socket;
         struct cay_browser_call start;
+        struct cay_timer rate; /* until the next message is within the rate */
         struct cay_deferred release;
         struct cay_buf text; /* a message for the client, in the making */
         char sandbox[CAY_NAME_MAX + 1], owner[CAY_OWNER_MAX + 1];
         bool sees_all, is_ready, wants_version;
-        bool waits; /* for the browser */
+        bool waits;   /* for the browser */
+        bool is_paid; /* the message that is being taken */
 };
 
 static struct cdp_ws *of_ws(struct cay_ws *ws)
@@ -56,6 +58,7 @@ static void release_cdp(struct cay_deferred *d)
 static void let_go(struct cdp_ws *w)
 {
         cay_cdp_client_close(&w->client);
+        cay_timer_clear(&w->rate);
         cay_rest_socket_end(&w->socket);
         w->release.run = release_cdp;
         cay_loop_defer(w->socket.world->loop, &w->release);
@@ -110,6 +113,23 @@ static void on_room(struct cay_cdp_client *c)
         cay_ws_resume(&of_client(c)->socket.ws);
 }
 
+static void on_rate(struct cay_timer *t)
+{
+        cay_ws_resume(&cay_container_of(t, struct cdp_ws, rate)->socket.ws);
+}
+
+static bool pay(struct cdp_ws *w)
+{
+        struct cay_error err = { 0 };
+        uint64_t wait_ms = 0;
+
+        if (!w->is_paid)
+                w->is_paid = cay_pass_pay(&w->socket.guard.pass, &wait_ms, &err) == 0;
+        if (!w->is_paid)
+                cay_timer_set(w->socket.world->loop, &w->rate, wait_ms, on_rate);
+        return w->is_paid;
+}
+
 static size_t on_ws_message(struct cay_ws *ws, enum cay_ws_opcode kind, const void *bytes, size_t len)
 {
         struct cdp_ws *w = of_ws(ws);
@@ -125,8 +145,11 @@ static size_t on_ws_message(struct cay_ws *ws, enum cay_ws_opcode kind, const vo
                 cay_ws_close(ws, CAY_WS_REFUSED, "messages are JSON texts");
                 return len;
         }
+        if (!pay(w))
+                return 0;
         r = cay_cdp_message_read(bytes, len, &m);
         if (r < 0) {
+                w->is_paid = false;
                 send_text(w, cay_cdp_put_refusal(&w->text, m.has_id, m.id,
                                                  r == -EBADMSG ? PARSE_ERROR : INVALID_REQUEST,
                                                  r == -EBADMSG
@@ -139,6 +162,7 @@ static size_t on_ws_message(struct cay_ws *ws, enum cay_ws_opcode kind, const vo
         r = cay_cdp_client_send(&w->client, &m, &refusal);
         if (r == -EAGAIN)
                 return 0;
+        w->is_paid = false; /* the next one is another message */
         if (r == 1)
                 send_text(w, cay_cdp_put_refusal(&w->text, m.has_id, m.id, refusal.code, refusal.text,
                                                  m.session));

@@ -319,6 +319,7 @@ static struct cay_browser *make_browser(struct cay_browsers *bs, const struct ca
         cay_live_init(b);
         b->mux.downloads = CAY_BROWSER_DOWNLOADS;
         b->driver.on_on = on_driver;
+        b->driver.logs.budget = b->payer ? &b->payer->kept : NULL;
         b->downloads.most = view->limits->disk_bytes;
         b->next = bs->list;
         bs->list = b;

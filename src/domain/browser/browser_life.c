@@ -9,6 +9,7 @@
 
 #include "domain/browser/browser_priv.h"
 #include "foundation/base/clock.h"
+#include "foundation/base/fair.h"
 #include "foundation/base/log.h"
 #include "foundation/base/str.h"
 
@@ -61,6 +62,7 @@ static void free_past(struct cay_browser_past *p)
         cay_timer_clear(&p->until);
         cay_downloads_done(&p->downloads);
         cay_browser_logs_done(&p->logs);
+        cay_budget_owner_put(p->payer);
         free(p);
 }
 
@@ -91,29 +93,48 @@ static struct cay_browser_past *find_past(struct cay_browsers *bs, const char *s
         return p;
 }
 
+/* An owner's own oldest one goes for a new one, never another owner's. False: there is no room. */
+static bool make_room(struct cay_browsers *bs, const char *owner)
+{
+        struct cay_browser_past *oldest = NULL;
+        unsigned own = 0;
+
+        for (struct cay_browser_past *p = bs->past; p; p = p->next) {
+                if (strcmp(p->owner, owner) != 0)
+                        continue;
+                own++;
+                oldest = p;
+        }
+        if (cay_fair_has_room(CAY_BROWSER_PAST_MAX, CAY_BROWSER_PAST_MAX, bs->past_count, own))
+                return true;
+        if (oldest)
+                drop_past(bs, oldest);
+        return oldest != NULL;
+}
+
 /* Its downloads and logs, without headers and bodies, which nobody can ask for any more. */
 static void keep(struct cay_browser *b)
 {
         struct cay_browsers *bs = b->all;
-        struct cay_browser_past *p = find_past(bs, b->sandbox), *oldest = bs->past;
+        struct cay_browser_past *p = find_past(bs, b->sandbox);
 
         if (p)
                 drop_past(bs, p);
-        else if (bs->past_count == CAY_BROWSER_PAST_MAX) {
-                while (oldest->next)
-                        oldest = oldest->next;
-                drop_past(bs, oldest);
-        }
-        p = calloc(1, sizeof(*p));
+        p = make_room(bs, b->owner) ? calloc(1, sizeof(*p)) : NULL;
         if (!p)
                 return;
         p->all = bs;
         cay_str_copy(p->sandbox, sizeof(p->sandbox), b->sandbox);
+        cay_str_copy(p->owner, sizeof(p->owner), b->owner);
+        p->payer = bs->env.budgets ? cay_budget_owner_get(bs->env.budgets, b->owner) : NULL;
         p->downloads = b->downloads;
         p->logs = b->driver.logs;
         b->downloads = (struct cay_downloads){ 0 };
         b->driver.logs = (struct cay_browser_logs){ 0 };
-        cay_browser_logs_shrink(&p->logs);
+        if (p->logs.budget && !p->payer) /* its budget goes with the browser */
+                cay_browser_logs_done(&p->logs);
+        else
+                cay_browser_logs_shrink(&p->logs);
         p->next = bs->past;
         bs->past = p;
         bs->past_count++;

@@ -70,7 +70,8 @@ struct cay_browser {
 struct cay_browser_past { /* what is kept of one that ended, for a while */
         struct cay_browsers *all;
         struct cay_browser_past *next;
-        char sandbox[CAY_NAME_MAX + 1];
+        char sandbox[CAY_NAME_MAX + 1], owner[CAY_NAME_MAX * 4 + 1];
+        struct cay_budget_owner *payer; /* NULL: nobody */
         struct cay_downloads downloads;
         struct cay_browser_logs logs;
         struct cay_timer until;

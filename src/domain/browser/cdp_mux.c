@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "domain/browser/cdp_policy.h"
 #include "domain/browser/cdp_sessions.h"
@@ -22,6 +23,8 @@ enum { INVALID_REQUEST = -32600, NO_SESSION = -32001, REFUSED = -32000 };
 void cay_cdp_mux_init(struct cay_cdp_mux *m)
 {
         *m = (struct cay_cdp_mux){ .free_slot = NO_SLOT };
+        if (getrandom(&m->seed, sizeof(m->seed), 0) != (ssize_t)sizeof(m->seed))
+                m->seed = (uintptr_t)m;
         cay_buf_init(&m->out, CAY_CDP_MESSAGE_MAX + 2 * CAY_CDP_OUT_HIGH);
         cay_buf_init(&m->in, CAY_CDP_MESSAGE_MAX);
         cay_buf_init(&m->small, 64u * 1024);

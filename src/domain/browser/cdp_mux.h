@@ -87,6 +87,7 @@ struct cay_cdp_mux {        /* embedded by its owner */
         struct cay_buf small;      /* parameters in the making */
         struct cay_cdp_client *clients;
         struct cay_cdp_session *sessions[CAY_CDP_SESSION_BUCKETS];
+        uint64_t seed; /* of which bucket an id is in: whoever makes ids up cannot fill one */
         struct cay_cdp_call_slot *slots;
         uint32_t slot_count, free_slot;
         bool drops; /* the rest of a message that is too long, or whose beginning is not known */

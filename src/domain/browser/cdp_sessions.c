@@ -7,26 +7,31 @@
 
 #include "foundation/base/str.h"
 
+/* A tree, so that removing one with all below it takes as long as there are sessions in it: a browser may nest them as it likes. */
 struct cay_cdp_session {
         struct cay_cdp_session *next;
+        struct cay_cdp_session *above, *below, *beside,
+                **back; /* below: the first one; back: what points to it, or NULL */
         struct cay_cdp_client *owner;
-        char id[CAY_CDP_SESSION_LEN + 1], above[CAY_CDP_SESSION_LEN + 1];
+        char id[CAY_CDP_SESSION_LEN + 1];
         char page[40]; /* targetId; "": it is of something else */
 };
 
-/* Chromium's ids are random, and of a client's own choice none gets here. */
-static unsigned bucket(const char *session)
+/* Chromium's ids are random; those of a program in its place are as it likes. */
+static unsigned bucket(const struct cay_cdp_mux *m, const char *session)
 {
-        unsigned n = 0;
+        uint64_t h = m->seed;
 
-        for (unsigned i = 0; i < 4; i++)
-                n = n * 16 + (unsigned)(session[i] >= 'A' ? session[i] - 'A' + 10 : session[i] - '0');
-        return n % CAY_CDP_SESSION_BUCKETS;
+        for (; *session; session++) {
+                h = (h ^ (unsigned char)*session) * 0x9e3779b97f4a7c15ull;
+                h ^= h >> 29;
+        }
+        return (unsigned)(h >> 32) % CAY_CDP_SESSION_BUCKETS;
 }
 
 static struct cay_cdp_session *find(const struct cay_cdp_mux *m, const char *session)
 {
-        struct cay_cdp_session *s = m->sessions[bucket(session)];
+        struct cay_cdp_session *s = m->sessions[bucket(m, session)];
 
         while (s && strcmp(s->id, session) != 0)
                 s = s->next;
@@ -58,8 +63,8 @@ const char *cay_cdp_session_page(const struct cay_cdp_mux *m, const char *sessio
 int cay_cdp_session_add(struct cay_cdp_mux *m, const char *session, const char *above,
                         struct cay_cdp_client *c)
 {
-        struct cay_cdp_session *s;
-        unsigned at = bucket(session);
+        struct cay_cdp_session *s, *parent = above[0] != '\0' ? find(m, above) : NULL;
+        unsigned at = bucket(m, session);
 
         if (cay_cdp_session_owner(m, session))
                 return 0;
@@ -70,83 +75,86 @@ int cay_cdp_session_add(struct cay_cdp_mux *m, const char *session, const char *
                 return -ENOMEM;
         s->owner = c;
         cay_str_copy(s->id, sizeof(s->id), session);
-        cay_str_copy(s->above, sizeof(s->above), above);
+        if (parent) {
+                s->above = parent;
+                s->beside = parent->below;
+                s->back = &parent->below;
+                if (s->beside)
+                        s->beside->back = &s->beside;
+                parent->below = s;
+        }
         s->next = m->sessions[at];
         m->sessions[at] = s;
         c->sessions++;
         return 0;
 }
 
+/* Those below it have nothing above them then. */
 static void free_session(struct cay_cdp_session **at)
 {
         struct cay_cdp_session *s = *at;
 
         *at = s->next;
+        for (struct cay_cdp_session *child = s->below, *beside; child; child = beside) {
+                beside = child->beside;
+                child->above = child->beside = NULL;
+                child->back = NULL;
+        }
+        if (s->back) {
+                *s->back = s->beside;
+                if (s->beside)
+                        s->beside->back = s->back;
+        }
         s->owner->sessions--;
         free(s);
 }
 
-/* Removes those that match; true: one was. */
-static bool sweep(struct cay_cdp_mux *m,
-                  bool (*matches)(const struct cay_cdp_mux *m, const struct cay_cdp_session *s,
-                                  const void *ctx),
-                  const void *ctx)
+static void remove_one(struct cay_cdp_mux *m, struct cay_cdp_session *s)
 {
-        bool any = false;
+        struct cay_cdp_session **at = &m->sessions[bucket(m, s->id)];
 
+        while (*at != s)
+                at = &(*at)->next;
+        free_session(at);
+}
+
+/* All below are the same client's: they were attached from its sessions. */
+void cay_cdp_session_remove(struct cay_cdp_mux *m, const char *session, const struct cay_cdp_client *c)
+{
+        struct cay_cdp_session *top = find(m, session), *s = top, *above;
+
+        if (!top || top->owner != c)
+                return;
+        do { /* from the lowest ones up */
+                while (s->below)
+                        s = s->below;
+                above = s == top ? NULL : s->above;
+                remove_one(m, s);
+                s = above;
+        } while (s);
+}
+
+/* owner NULL: all */
+static void sweep(struct cay_cdp_mux *m, const struct cay_cdp_client *owner)
+{
         for (unsigned i = 0; i < CAY_CDP_SESSION_BUCKETS; i++) {
                 struct cay_cdp_session **at = &m->sessions[i];
 
                 while (*at) {
-                        if (matches(m, *at, ctx)) {
+                        if (!owner || (*at)->owner == owner)
                                 free_session(at);
-                                any = true;
-                        } else {
+                        else
                                 at = &(*at)->next;
-                        }
                 }
         }
-        return any;
-}
-
-static bool is_orphan(const struct cay_cdp_mux *m, const struct cay_cdp_session *s, const void *ctx)
-{
-        return s->owner == ctx && s->above[0] != '\0' && !cay_cdp_session_owner(m, s->above);
-}
-
-void cay_cdp_session_remove(struct cay_cdp_mux *m, const char *session, const struct cay_cdp_client *c)
-{
-        struct cay_cdp_session **at = &m->sessions[bucket(session)];
-
-        while (*at && strcmp((*at)->id, session) != 0)
-                at = &(*at)->next;
-        if (!*at || (*at)->owner != c)
-                return;
-        free_session(at);
-        while (sweep(m, is_orphan, c))
-                ;
-}
-
-static bool is_owned(const struct cay_cdp_mux *m, const struct cay_cdp_session *s, const void *ctx)
-{
-        (void)m;
-        return s->owner == ctx;
 }
 
 void cay_cdp_sessions_drop(struct cay_cdp_mux *m, struct cay_cdp_client *c)
 {
-        sweep(m, is_owned, c);
-}
-
-static bool is_any(const struct cay_cdp_mux *m, const struct cay_cdp_session *s, const void *ctx)
-{
-        (void)m;
-        (void)s;
-        (void)ctx;
-        return true;
+        sweep(m, c);
 }
 
 void cay_cdp_sessions_clear(struct cay_cdp_mux *m)
 {
-        sweep(m, is_any, NULL);
+        sweep(m, NULL);
 }

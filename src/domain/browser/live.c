@@ -302,7 +302,8 @@ static void take_frame(struct cay_browser *b, const struct cay_cdp_message *even
                 return;
         memcpy(l->cast, cast.at, cast.len);
         l->cast[cast.len] = '\0';
-        l->unanswered++;
+        if (l->unanswered < CAY_LIVE_ACKS_MAX)
+                l->unanswered++;
         l->frame.width = read_side(meta, "deviceWidth");
         l->frame.height = read_side(meta, "deviceHeight");
         keep_frame(b, cay_cdp_find(event->params, "data"), false);

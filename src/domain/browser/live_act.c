@@ -135,7 +135,8 @@ static struct cay_live_call *begin(struct cay_browser *b)
 
 void cay_live_call(struct cay_browser *b, const char *session, const char *method, const char *params)
 {
-        struct cay_live_call *c = cay_cdp_user_is_open(&b->live.user) ? begin(b) : NULL;
+        bool has_room = cay_cdp_user_is_open(&b->live.user) && b->live.call_count < CAY_LIVE_CALLS_MOST;
+        struct cay_live_call *c = has_room ? begin(b) : NULL;
 
         if (c)
                 cay_cdp_call(&b->live.user, &c->call, session, method, params, CALL_MS);

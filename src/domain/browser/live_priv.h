@@ -5,7 +5,10 @@
 #include "domain/browser/driver.h"
 #include "domain/browser/live.h"
 
-#define CAY_LIVE_CALLS_MAX 48u
+#define CAY_LIVE_CALLS_MAX 48u /* from which viewers wait */
+#define CAY_LIVE_CALLS_MOST                                                                                  \
+        (4 * CAY_LIVE_CALLS_MAX) /* with those that the browser's own events cause; more are left out */
+#define CAY_LIVE_ACKS_MAX 16u    /* frames that Chromium has on their way are fewer */
 
 struct cay_live_call; /* one command of a person's; live_act.c */
 

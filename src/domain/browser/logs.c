@@ -11,12 +11,63 @@
 #define TEXT_MAX 4096u
 #define ARGS_MAX 16u /* of one line of the console */
 
-static void drop_request(struct cay_request *r)
+/* Texts, counted */
+
+static void drop_text(struct cay_browser_logs *l, char **text)
 {
-        free(r->url);
-        free(r->sent);
-        free(r->received);
-        free(r->post);
+        size_t bytes = *text ? strlen(*text) + 1 : 0;
+
+        l->bytes -= bytes;
+        cay_budget_give(l->budget, bytes);
+        free(*text);
+        *text = NULL;
+}
+
+static void strip(struct cay_browser_logs *l, struct cay_request *r)
+{
+        drop_text(l, &r->sent);
+        drop_text(l, &r->received);
+        drop_text(l, &r->post);
+}
+
+/* Takes text; NULL: there is no room for it. */
+static char *count(struct cay_browser_logs *l, char *text)
+{
+        size_t bytes = text ? strlen(text) + 1 : 0;
+
+        while (l->bytes + bytes > CAY_BROWSER_LOGS_BYTES && l->bare < l->request_count)
+                strip(l, &l->requests[l->bare++]);
+        if (l->bytes + bytes > CAY_BROWSER_LOGS_BYTES || cay_budget_take(l->budget, bytes) < 0) {
+                free(text);
+                return NULL;
+        }
+        l->bytes += bytes;
+        return text;
+}
+
+static void *make_rows(struct cay_browser_logs *l, size_t count_of, size_t size)
+{
+        void *rows;
+
+        if (cay_budget_take(l->budget, count_of * size) < 0)
+                return NULL;
+        rows = calloc(count_of, size);
+        if (!rows)
+                cay_budget_give(l->budget, count_of * size);
+        return rows;
+}
+
+static void drop_rows(struct cay_browser_logs *l, void *rows, size_t count_of, size_t size)
+{
+        if (rows)
+                cay_budget_give(l->budget, count_of * size);
+        free(rows);
+}
+
+static void drop_request(struct cay_browser_logs *l, struct cay_request *r)
+{
+        drop_text(l, &r->url);
+        strip(l, r);
         *r = (struct cay_request){ 0 };
 }
 
@@ -86,7 +137,7 @@ static void end_request(struct cay_request *r, const struct cay_cdp_message *eve
         r->duration_ms = took > 0 && took < 1e6 ? (uint64_t)(took * 1000) : 0;
 }
 
-static void take_response(struct cay_request *r, struct cay_json_view response)
+static void take_response(struct cay_browser_logs *l, struct cay_request *r, struct cay_json_view response)
 {
         uint64_t status = 0;
 
@@ -94,8 +145,8 @@ static void take_response(struct cay_request *r, struct cay_json_view response)
                 r->status = (unsigned)status;
         cay_cdp_find_text(response, "mimeType", r->mime, sizeof(r->mime));
         r->from_cache = cay_json_view_is_true(cay_cdp_find(response, "fromDiskCache"));
-        free(r->received);
-        r->received = copy_raw(cay_cdp_find(response, "headers"), CAY_REQUEST_HEADERS_MAX);
+        drop_text(l, &r->received);
+        r->received = count(l, copy_raw(cay_cdp_find(response, "headers"), CAY_REQUEST_HEADERS_MAX));
 }
 
 static void begin_request(struct cay_browser_logs *l, const struct cay_cdp_message *event, const char *id,
@@ -106,19 +157,20 @@ static void begin_request(struct cay_browser_logs *l, const struct cay_cdp_messa
         struct cay_request *r = find_id(l, id);
 
         if (r && redirect.len > 0) {
-                take_response(r, redirect);
+                take_response(l, r, redirect);
                 end_request(r, event, CAY_REQUEST_DONE);
         } else if (r && r->state == CAY_REQUEST_RUNNING) {
                 return; /* two sessions tell of it: a frame's and its page's */
         }
         if (!l->requests)
-                l->requests = calloc(CAY_REQUESTS_MAX, sizeof(*l->requests));
+                l->requests = make_rows(l, CAY_REQUESTS_MAX, sizeof(*l->requests));
         if (!l->requests)
                 return;
         if (l->request_count == CAY_REQUESTS_MAX) {
-                drop_request(&l->requests[0]);
+                drop_request(l, &l->requests[0]);
                 memmove(l->requests, l->requests + 1, (CAY_REQUESTS_MAX - 1) * sizeof(*l->requests));
                 l->request_count--;
+                l->bare -= l->bare > 0;
         }
         r = &l->requests[l->request_count++];
         *r = (struct cay_request){ .number = ++l->last_request, .wall_ms = wall_ms };
@@ -129,9 +181,9 @@ static void begin_request(struct cay_browser_logs *l, const struct cay_cdp_messa
         cay_cdp_find_text(event->params, "type", r->type, sizeof(r->type));
         cay_cdp_find_text(request, "method", r->method, sizeof(r->method));
         r->begin = number_of(cay_cdp_find(event->params, "timestamp"));
-        r->url = copy_text(cay_cdp_find(request, "url"), URL_MAX);
-        r->sent = copy_raw(cay_cdp_find(request, "headers"), CAY_REQUEST_HEADERS_MAX);
-        r->post = copy_raw(cay_cdp_find(request, "postData"), CAY_REQUEST_POST_MAX);
+        r->url = count(l, copy_text(cay_cdp_find(request, "url"), URL_MAX));
+        r->sent = count(l, copy_raw(cay_cdp_find(request, "headers"), CAY_REQUEST_HEADERS_MAX));
+        r->post = count(l, copy_raw(cay_cdp_find(request, "postData"), CAY_REQUEST_POST_MAX));
 }
 
 static void hear_network(struct cay_browser_logs *l, const struct cay_cdp_message *event, const char *tab,
@@ -152,7 +204,7 @@ static void hear_network(struct cay_browser_logs *l, const struct cay_cdp_messag
         if (!r || r->state != CAY_REQUEST_RUNNING)
                 return;
         if (strcmp(event->method, "Network.responseReceived") == 0) {
-                take_response(r, cay_cdp_find(event->params, "response"));
+                take_response(l, r, cay_cdp_find(event->params, "response"));
         } else if (strcmp(event->method, "Network.loadingFinished") == 0) {
                 bytes = number_of(cay_cdp_find(event->params, "encodedDataLength"));
                 r->bytes = bytes > 0 ? (uint64_t)bytes : 0;
@@ -170,11 +222,11 @@ static struct cay_printed *add_printed(struct cay_browser_logs *l, const char *t
         struct cay_printed *p;
 
         if (!l->printed)
-                l->printed = calloc(CAY_PRINTED_MAX, sizeof(*l->printed));
+                l->printed = make_rows(l, CAY_PRINTED_MAX, sizeof(*l->printed));
         if (!l->printed)
                 return NULL;
         if (l->printed_count == CAY_PRINTED_MAX) {
-                free(l->printed[0].text);
+                drop_text(l, &l->printed[0].text);
                 memmove(l->printed, l->printed + 1, (CAY_PRINTED_MAX - 1) * sizeof(*l->printed));
                 l->printed_count--;
         }
@@ -201,12 +253,12 @@ static void put_value(struct cay_buf *out, struct cay_json_view object)
                 cay_json_view_text(text, out);
 }
 
-static void set_text(struct cay_printed *p, struct cay_buf *text)
+static void set_text(struct cay_browser_logs *l, struct cay_printed *p, struct cay_buf *text)
 {
         size_t len = text->len < TEXT_MAX ? text->len : TEXT_MAX;
 
         len = cay_utf8_cut(cay_buf_data(text), len);
-        p->text = strndup(cay_buf_data(text), len);
+        p->text = count(l, strndup(cay_buf_data(text), len));
 }
 
 static void set_place(struct cay_printed *p, struct cay_json_view at)
@@ -245,7 +297,7 @@ static void hear_console(struct cay_browser_logs *l, const struct cay_cdp_messag
                         put_value(&text, value);
                 }
         }
-        set_text(p, &text);
+        set_text(l, p, &text);
         set_place(p, event->params);
 }
 
@@ -261,7 +313,7 @@ static void hear_exception(struct cay_browser_logs *l, const struct cay_cdp_mess
         cay_buf_init(&text, 64 * TEXT_MAX);
         cay_str_copy(p->level, sizeof(p->level), "exception");
         put_value(&text, cay_cdp_find(details, "exception"));
-        set_text(p, &text);
+        set_text(l, p, &text);
         set_place(p, details);
 }
 
@@ -274,7 +326,7 @@ static void hear_entry(struct cay_browser_logs *l, const struct cay_cdp_message 
         if (!p)
                 return;
         cay_cdp_find_text(entry, "level", p->level, sizeof(p->level));
-        p->text = copy_text(cay_cdp_find(entry, "text"), TEXT_MAX);
+        p->text = count(l, copy_text(cay_cdp_find(entry, "text"), TEXT_MAX));
         set_place(p, entry);
 }
 
@@ -293,25 +345,20 @@ void cay_browser_logs_hear(struct cay_browser_logs *l, const struct cay_cdp_mess
 
 void cay_browser_logs_shrink(struct cay_browser_logs *l)
 {
-        for (unsigned i = 0; i < l->request_count; i++) {
-                struct cay_request *r = &l->requests[i];
-
-                free(r->sent);
-                free(r->received);
-                free(r->post);
-                r->sent = r->received = r->post = NULL;
-        }
+        for (unsigned i = 0; i < l->request_count; i++)
+                strip(l, &l->requests[i]);
+        l->bare = l->request_count;
 }
 
 void cay_browser_logs_done(struct cay_browser_logs *l)
 {
         for (unsigned i = 0; i < l->request_count; i++)
-                drop_request(&l->requests[i]);
+                drop_request(l, &l->requests[i]);
         for (unsigned i = 0; i < l->printed_count; i++)
-                free(l->printed[i].text);
-        free(l->requests);
-        free(l->printed);
-        *l = (struct cay_browser_logs){ 0 };
+                drop_text(l, &l->printed[i].text);
+        drop_rows(l, l->requests, CAY_REQUESTS_MAX, sizeof(*l->requests));
+        drop_rows(l, l->printed, CAY_PRINTED_MAX, sizeof(*l->printed));
+        *l = (struct cay_browser_logs){ .budget = l->budget };
 }
 
 const char *cay_request_state_word(enum cay_request_state state)

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a browser's pages asked of the network, and what they printed: the newest of each, as events of CDP tell. Texts come from pages and are
- * cut; headers are kept as the JSON that came, if they are not too long.
+ * cut; headers are kept as the JSON that came, if they are not too long. All of it counts in a budget and has a maximum: of the oldest
+ * requests headers and bodies are forgotten first, and what there is no room for is left out.
  */
 #pragma once
 
 #include "domain/browser/cdp_message.h"
+#include "foundation/base/budget.h"
 
 #define CAY_REQUESTS_MAX 1000u
 #define CAY_REQUEST_HEADERS_MAX (16u * 1024) /* bytes of JSON, each of request and response */
 #define CAY_REQUEST_POST_MAX (64u * 1024)
 #define CAY_PRINTED_MAX 500u
+#define CAY_BROWSER_LOGS_BYTES (16u << 20) /* of all texts */
 
 enum cay_request_state { CAY_REQUEST_RUNNING, CAY_REQUEST_DONE, CAY_REQUEST_FAILED };
 
@@ -50,6 +53,9 @@ struct cay_browser_logs {
         struct cay_printed *printed; /* owned; oldest first */
         unsigned printed_count;
         uint64_t last_request, last_printed;
+        struct cay_budget *budget; /* borrowed, outlives it; NULL: none */
+        size_t bytes;              /* of texts */
+        unsigned bare;             /* so many of the oldest requests have forgotten headers and bodies */
 };
 
 /* An event of a session that belongs to this tab; others than those of Network, Runtime and Log are ignored. */

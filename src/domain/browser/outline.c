@@ -11,6 +11,8 @@
 #include "foundation/base/utf8.h"
 
 #define TEXT_MAX 400u /* of a name or a value */
+/* Looks at nodes while ids are searched: a page with as many nodes as are read needs two for each. Whoever makes up ids could need without end. */
+#define LOOKS_MAX (50u * CAY_OUTLINE_NODES_MAX)
 
 struct node {
         struct cay_json_view json;
@@ -24,6 +26,7 @@ struct tree {
         unsigned count;
         unsigned *buckets; /* owned; from 1 */
         unsigned bucket_count;
+        unsigned looks;
         struct cay_buf *out;
         size_t end;
         struct cay_outline *ret;
@@ -38,12 +41,16 @@ static unsigned bucket_of(const struct tree *t, const char *id)
         return h % t->bucket_count;
 }
 
-static struct node *find(const struct tree *t, const char *id)
+static struct node *find(struct tree *t, const char *id)
 {
-        unsigned at = t->buckets[bucket_of(t, id)];
+        unsigned at = t->looks < LOOKS_MAX ? t->buckets[bucket_of(t, id)] : 0;
 
-        while (at > 0 && strcmp(t->nodes[at - 1].id, id) != 0)
-                at = t->nodes[at - 1].next_same;
+        t->looks++;
+        while (at > 0 && strcmp(t->nodes[at - 1].id, id) != 0) {
+                at = t->looks < LOOKS_MAX ? t->nodes[at - 1].next_same : 0;
+                t->looks++;
+        }
+        t->ret->truncated |= t->looks >= LOOKS_MAX;
         return at > 0 ? &t->nodes[at - 1] : NULL;
 }
 
@@ -207,7 +214,7 @@ static void walk_children(struct tree *t, const struct node *n, unsigned depth, 
         struct cay_json_view key, id;
         char text[24];
 
-        while (cay_json_view_next(&walk, &key, &id)) {
+        while (t->looks < LOOKS_MAX && cay_json_view_next(&walk, &key, &id)) {
                 struct node *child = find(t, cay_json_view_copy(id, text, sizeof(text)));
 
                 if (child)

@@ -12,6 +12,7 @@
 #include "domain/browser/browser_priv.h"
 #include "domain/browser/screencast_priv.h"
 #include "foundation/base/clock.h"
+#include "foundation/base/fair.h"
 #include "foundation/base/id.h"
 #include "foundation/base/log.h"
 #include "foundation/base/str.h"
@@ -291,11 +292,12 @@ int cay_screencast_open(struct cay_browsers *bs, const struct cay_viewer *v, con
 static int check_start(const struct cay_screencasts *rs, const struct cay_sandbox_view *box, uint64_t bytes,
                        struct cay_error *err)
 {
-        unsigned own = 0;
+        unsigned own = 0, of_owner = 0;
 
         if (!rs->env.has_recordings)
                 return cay_fail(err, CAY_UNSUPPORTED, "this daemon keeps no recordings");
         for (const struct cay_screencast *r = rs->list; r; r = r->next) {
+                of_owner += strcmp(r->owner, box->owner) == 0;
                 if (strcmp(r->sandbox, box->id) != 0)
                         continue;
                 own++;
@@ -303,10 +305,14 @@ static int check_start(const struct cay_screencasts *rs, const struct cay_sandbo
                         return cay_fail(err, CAY_CONFLICT,
                                         "recording '%s' of this browser is under way; stop it first", r->id);
         }
-        if (own >= CAY_SCREENCASTS_SANDBOX_MAX || rs->count >= CAY_SCREENCASTS_MAX)
-                return cay_fail(err, CAY_LIMIT, "%u recordings of %s are kept, the maximum; remove one",
-                                own >= CAY_SCREENCASTS_SANDBOX_MAX ? own : rs->count,
-                                own >= CAY_SCREENCASTS_SANDBOX_MAX ? "this sandbox" : "all sandboxes");
+        if (own >= CAY_SCREENCASTS_SANDBOX_MAX)
+                return cay_fail(err, CAY_LIMIT,
+                                "%u recordings of this sandbox are kept, the maximum; remove one", own);
+        if (!cay_fair_has_room(CAY_SCREENCASTS_MAX, CAY_SCREENCASTS_MAX, rs->count, of_owner))
+                return cay_fail(err, CAY_LIMIT,
+                                "%u recordings of your sandboxes are kept, the most that there is room for; "
+                                "remove one",
+                                of_owner);
         return cay_service_check_more_disk(rs->env.service, box->owner, bytes, err);
 }
 

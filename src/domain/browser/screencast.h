@@ -19,7 +19,7 @@
 
 #include "domain/browser/browser.h"
 
-#define CAY_SCREENCASTS_MAX 1024u       /* that are kept, of all owners */
+#define CAY_SCREENCASTS_MAX 1024u /* that are kept, of all owners; one gets half of what the others leave */
 #define CAY_SCREENCASTS_SANDBOX_MAX 32u /* of one sandbox */
 #define CAY_SCREENCAST_BYTES (64ull << 20)
 #define CAY_SCREENCAST_BYTES_MIN (1ull << 20)

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "foundation/base/clock.h"
+
 #define R1 "11111111111111111111111111111111"
 #define R2 "22222222222222222222222222222222"
 #define TAB "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
@@ -326,14 +328,56 @@ static void test_limits(void **state)
         assert_int_equal(err.code, CAY_LIMIT);
 }
 
+#define NESTED 1000u
+
+static void nest(const char *root, unsigned client, unsigned i, const char *method)
+{
+        char text[512], above[64], child[64];
+
+        snprintf(above, sizeof(above), "AAAA%08u%020u", client, i);
+        snprintf(child, sizeof(child), "AAAA%08u%020u", client, i + 1);
+        snprintf(text, sizeof(text),
+                 "{\"method\":\"Target.%s\",\"sessionId\":\"%s\",\"params\":{\"sessionId\":\"%s\","
+                 "\"targetInfo\":{\"type\":\"page\",\"targetId\":\"%s\"}}}",
+                 method, i == 0 ? root : above, child, child);
+        say(text);
+}
+
+/* A program in the browser's place makes sessions below sessions, with ids of its choice: what it says is dealt with at once. */
+static void test_nested(void **state)
+{
+        static struct seen many[CAY_CDP_CLIENTS_MAX];
+        char roots[CAY_CDP_CLIENTS_MAX][33];
+        uint64_t begun = cay_clock_ms();
+
+        (void)state;
+        for (unsigned c = 0; c < CAY_CDP_CLIENTS_MAX; c++) {
+                struct seen *s = c == 0 ? &one : c == 1 ? &two : &many[c];
+
+                snprintf(roots[c], sizeof(roots[c]), c == 0 ? R1 : c == 1 ? R2 : "CCCC%028u", c);
+                if (c > 1)
+                        open_client(s, roots[c]);
+                for (unsigned i = 0; i < NESTED; i++)
+                        nest(roots[c], c, i, "attachedToTarget");
+                assert_int_equal(s->client.sessions, NESTED + 1);
+        }
+        nest(roots[0], 0, 0, "detachedFromTarget");
+        assert_int_equal(one.client.sessions, 1);
+        nest(roots[1], 1, NESTED / 2, "detachedFromTarget"); /* it and those below it, no others */
+        assert_int_equal(two.client.sessions, 1 + NESTED / 2);
+        nest(roots[0], 0, 0, "attachedToTarget");
+        assert_int_equal(one.client.sessions, 2);
+        assert_true(cay_clock_ms() - begun < 3000);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                TEST(test_ids),   TEST(test_sessions), TEST(test_leave),
-                TEST(test_rules), TEST(test_pieces),   TEST(test_too_long),
-                TEST(test_held),  TEST(test_join),     TEST(test_limits),
+                TEST(test_ids),    TEST(test_sessions), TEST(test_leave), TEST(test_rules),
+                TEST(test_pieces), TEST(test_too_long), TEST(test_held),  TEST(test_join),
+                TEST(test_limits), TEST(test_nested),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,6 +94,59 @@ static void test_full(void **state)
         assert_null(cay_browser_logs_number(&logs, 5));
 }
 
+static void ask(unsigned i, size_t size)
+{
+        char *text = NULL, *long_one = malloc(size + 1);
+
+        assert_non_null(long_one);
+        memset(long_one, 'x', size);
+        long_one[size] = '\0';
+        assert_true(asprintf(&text,
+                             "{\"requestId\":\"%u\",\"request\":{\"url\":\"u\",\"headers\":{\"A\":\"%s\"}}}",
+                             i, long_one) > 0);
+        hear("Network.requestWillBeSent", text);
+        free(text);
+        free(long_one);
+}
+
+/* Whatever pages send, what is kept of it has a maximum: the newest requests have their headers. */
+static void test_much(void **state)
+{
+        (void)state;
+        for (unsigned i = 0; i < 2 * CAY_REQUESTS_MAX; i++) {
+                ask(i, CAY_REQUEST_HEADERS_MAX - 100);
+                assert_true(logs.bytes <= CAY_BROWSER_LOGS_BYTES);
+        }
+        assert_true(logs.bytes > CAY_BROWSER_LOGS_BYTES / 2);
+        assert_non_null(logs.requests[logs.request_count - 1].sent);
+        for (unsigned i = 0; i < CAY_REQUESTS_MAX; i++)
+                hear("Network.requestWillBeSent", "{\"requestId\":\"other\",\"request\":{\"url\":\"u\"},"
+                                                  "\"redirectResponse\":{\"status\":302}}");
+        assert_true(logs.bytes < 1u << 20);
+        assert_non_null(logs.requests[0].url);
+}
+
+/* It is its owner's memory, and all of it is given back. */
+static void test_budget(void **state)
+{
+        struct cay_budgets all = { 0 };
+
+        (void)state;
+        cay_budgets_init(&all, 4u << 20);
+        logs.budget = &all.all;
+        for (unsigned i = 0; i < CAY_REQUESTS_MAX; i++)
+                ask(i, CAY_REQUEST_HEADERS_MAX - 100);
+        hear("Runtime.consoleAPICalled", "{\"type\":\"log\",\"args\":[{\"value\":\"a\"}]}");
+        assert_true(all.all.used > 3u << 20);
+        assert_true(all.all.used <= 4u << 20);
+        assert_int_equal(logs.request_count, CAY_REQUESTS_MAX);
+        cay_browser_logs_shrink(&logs);
+        assert_true(all.all.used < 2u << 20);
+        cay_browser_logs_done(&logs);
+        assert_int_equal(all.all.used, 0);
+        logs.budget = NULL;
+}
+
 static void test_console(void **state)
 {
         (void)state;
@@ -119,6 +172,8 @@ int main(void)
                 cmocka_unit_test_teardown(test_request, done),
                 cmocka_unit_test_teardown(test_redirect_and_failure, done),
                 cmocka_unit_test_teardown(test_full, done),
+                cmocka_unit_test_teardown(test_much, done),
+                cmocka_unit_test_teardown(test_budget, done),
                 cmocka_unit_test_teardown(test_console, done),
         };
 

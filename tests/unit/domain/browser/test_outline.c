@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static struct cay_buf out;
@@ -73,6 +74,47 @@ static void test_circle(void **state)
         assert_int_equal(outline.lines, 2);
 }
 
+#define SAME 3000u
+#define SAID 400000u
+
+/* Ids that are looked for in the same place, named again and again: it takes no time to speak of, and the answer says that it is not whole. */
+static void test_made_up(void **state)
+{
+        cay_auto_buf struct cay_buf text = { 0 };
+        char id[24] = "", first[24] = "";
+        struct cay_json_view v;
+        unsigned found = 0;
+
+        (void)state;
+        cay_buf_init(&text, 64u << 20);
+        cay_buf_puts(&text, "[");
+        for (unsigned n = 0; found < SAME; n++) {
+                unsigned h = 5381;
+
+                snprintf(id, sizeof(id), "%u", n);
+                for (const char *c = id; *c; c++)
+                        h = h * 33 + (unsigned char)*c;
+                if (h % 4099 != 7)
+                        continue;
+                if (found++ == 0)
+                        memcpy(first, id, sizeof(id));
+                cay_buf_printf(&text,
+                               "{\"nodeId\":\"%s\",\"parentId\":\"x\",\"role\":{\"value\":\"button\"},"
+                               "\"name\":{\"value\":\"b\"}},",
+                               id);
+        }
+        cay_buf_puts(&text, "{\"nodeId\":\"root\",\"role\":{\"value\":\"RootWebArea\"},\"childIds\":[");
+        for (unsigned i = 0; i < SAID; i++)
+                cay_buf_printf(&text, "%s\"%s\"", i > 0 ? "," : "", first);
+        assert_int_equal(cay_buf_puts(&text, "]}]"), 0);
+        cay_buf_done(&out);
+        cay_buf_init(&out, 1 << 20);
+        assert_int_equal(cay_json_view_open(cay_buf_data(&text), text.len, &v), 0);
+        assert_int_equal(cay_outline_write(v, 10000, &out, &outline), 0);
+        assert_true(outline.truncated);
+        assert_int_equal(outline.lines, 1);
+}
+
 static void test_nothing(void **state)
 {
         struct cay_json_view v;
@@ -93,10 +135,8 @@ static int done(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_lines),
-                cmocka_unit_test(test_cut),
-                cmocka_unit_test(test_circle),
-                cmocka_unit_test(test_nothing),
+                cmocka_unit_test(test_lines),   cmocka_unit_test(test_cut),     cmocka_unit_test(test_circle),
+                cmocka_unit_test(test_made_up), cmocka_unit_test(test_nothing),
         };
 
         return cmocka_run_group_tests(tests, NULL, done);
