@@ -50,6 +50,8 @@ struct agent_conn {
         struct cay_deferred release, cut;
         enum step step; /* only move() writes it */
         bool is_pairing, is_dialled;
+        char address[64]; /* of its peer, while it is not proven; "": dialled, or a local user */
+        struct cay_budget_owner *payer;   /* once proven; NULL: nobody counts */
         struct cay_front_dialled dialled; /* by us, if is_dialled: its strings are these: */
         char wanted_owner[CAY_NAME_MAX + 1], wanted_name[CAY_NAME_MAX + 1];
         uint8_t key[AGENT_KEY];                               /* that it claims */
@@ -82,6 +84,7 @@ static void free_conn(struct cay_deferred *d)
 {
         struct agent_conn *c = cay_container_of(d, struct agent_conn, release);
 
+        cay_budget_owner_put(c->payer);
         explicit_bzero(c, sizeof(*c));
         free(c);
 }
@@ -293,6 +296,17 @@ static bool is_proven(struct agent_conn *c, const struct agent_proof *p, struct 
 
 /* Being let in */
 
+/* What is kept for it counts for its owner, no more among strangers. */
+static void pay(struct agent_conn *c)
+{
+        struct cay_budgets *budgets = c->all->env.budgets;
+
+        cay_duplex_own(c->ws.duplex, c->owner);
+        c->payer = budgets ? cay_budget_owner_get(budgets, c->owner) : NULL;
+        if (c->payer)
+                cay_remote_session_charge(c->session, &c->payer->budget);
+}
+
 static void let_in(struct agent_conn *c)
 {
         struct agent_message m = { .type = AGENT_welcome, .welcome.heartbeat_ms = c->all->env.heartbeat_ms };
@@ -309,6 +323,7 @@ static void let_in(struct agent_conn *c)
         }
         stop_counting(c);
         move(c, PROVEN);
+        pay(c);
         find_machine(c)->problem[0] = '\0';
         if (c->is_dialled)
                 c->dialled.on_served(c->dialled.ctx);
@@ -426,7 +441,42 @@ static const char *why_not(const struct cay_front_agents *a)
                 return "this daemon takes no agents: its log says why";
         if (a->stopping)
                 return "the daemon stops";
-        return a->unproven >= UNPROVEN_MAX ? "too many agents are connecting: try again in a moment" : NULL;
+        return NULL;
+}
+
+static bool is_waiting(const struct agent_conn *c)
+{
+        return !c->is_dialled && (c->step == AWAIT_HELLO || c->step == AWAIT_PROOF);
+}
+
+static unsigned count_of(const struct cay_front_agents *a, const char *address)
+{
+        unsigned count = 0;
+
+        for (const struct agent_conn *c = a->conns; c; c = c->next)
+                count += is_waiting(c) && strcmp(c->address, address) == 0;
+        return count;
+}
+
+/* The list begins with the newest. */
+static void make_room(struct cay_front_agents *a)
+{
+        struct agent_conn *victim = NULL;
+        unsigned most = 0;
+
+        for (struct agent_conn *c = a->conns; c; c = c->next) {
+                unsigned count = is_waiting(c) ? count_of(a, c->address) : 0;
+
+                if (count > 0 && count >= most) {
+                        most = count;
+                        victim = c;
+                }
+        }
+        if (!victim)
+                return; /* all of them are being stored */
+        cay_str_copy(victim->end, sizeof(victim->end), "too many agents are connecting");
+        cay_ws_abort(&victim->ws);
+        let_go(victim);
 }
 
 static struct agent_conn *new_conn(struct cay_front_agents *a)
@@ -467,11 +517,14 @@ static void handle(const void *owner, const struct cay_rest_place *place, struct
                 cay_rest_refuse(req, fault ? fault->status : 503, fault ? fault->text : why, v->request_id);
                 return;
         }
-        c = new_conn(a);
+        if (a->unproven >= UNPROVEN_MAX)
+                make_room(a);
+        c = a->unproven < UNPROVEN_MAX ? new_conn(a) : NULL;
         if (!c) {
                 cay_rest_refuse(req, 503, "no memory is left: try again in a moment", v->request_id);
                 return;
         }
+        cay_str_copy(c->address, sizeof(c->address), req->peer.address);
         if (cay_ws_accept(&c->ws, req, a->env.loop, NULL, &options, &ws_ops) < 0) {
                 cay_timer_clear(&c->timer);
                 free(c);
@@ -511,6 +564,16 @@ static bool is_known(void *ctx, const char *owner, const char *machine)
         return cay_machines_find(((struct cay_front_agents *)ctx)->env.machines, owner, machine) != NULL;
 }
 
+/* Before there is a service, nothing is known of its records: it is asked again when there is. */
+static bool may_have(void *ctx, const char *owner, const char *machine, const char *id)
+{
+        struct cay_front_agents *a = ctx;
+
+        return !*a->env.service ||
+               cay_service_machine_may_have(*a->env.service, cay_engine_infos[CAY_ENGINE_remote].name, owner,
+                                            machine, id);
+}
+
 static void on_ready(void *ctx, const char *owner, const char *machine)
 {
         struct cay_front_agents *a = ctx;
@@ -535,6 +598,7 @@ int cay_front_agents_new(const struct cay_front_agents_env *env, struct cay_fron
                 cay_engine_remote_set(env->engine,
                                       &(struct cay_remote_env){ .is_known = is_known,
                                                                 .on_ready = on_ready,
+                                                                .may_have = may_have,
                                                                 .ctx = a,
                                                                 .heartbeat_ms = env->heartbeat_ms });
         *ret = a;

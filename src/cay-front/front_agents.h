@@ -5,8 +5,11 @@
  * Theory of operation. Anybody may open the WebSocket; what follows proves who it is. HELLO names the agent's key and, while it is
  * being paired, the first characters of its code. The daemon's CHALLENGE proves the daemon first: its key's signature, and for pairing
  * a MAC by the code. The agent's PROOF does the same. A stranger is led through the same messages as a known agent and refused at the
- * end, so it does not learn which machines there are. A pairing is stored before it is answered. Connections that are not proven are few
- * and short-lived.
+ * end, so it does not learn which machines there are. A pairing is stored before it is answered.
+ *
+ * Connections that are not proven are few and short-lived. When there are too many, the oldest of the address that has the most of them
+ * ends for the next one: who holds them all loses them again, and an agent from elsewhere, which needs a moment, gets in. Once proven, a
+ * connection is charged to its machine's owner.
  */
 #pragma once
 
@@ -26,6 +29,7 @@ struct cay_front_agents_env { /* borrowed: outlives it */
         const struct cay_clock *clock;
         const struct cay_proof_pair *pair; /* of this daemon; NULL: it has none */
         struct cay_service **service;      /* filled when there is one */
+        struct cay_budgets *budgets;       /* NULL: nothing is counted */
         uint32_t heartbeat_ms;
 };
 

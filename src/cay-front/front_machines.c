@@ -58,6 +58,7 @@ int cay_front_open_agents(struct front *f, struct cay_error *err)
                 .clock = &cay_store_system_clock,
                 .pair = f->machines ? &f->agent_pair : NULL,
                 .service = &f->service,
+                .budgets = &f->budgets,
                 .heartbeat_ms = (uint32_t)f->config.agent_heartbeat,
         };
 

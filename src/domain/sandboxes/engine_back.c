@@ -71,3 +71,12 @@ void cay_service_machine_back(struct cay_service *s, const char *engine, const c
         if (s->ready && row != NULL && row->engine != NULL)
                 come_back(s, row, owner, machine);
 }
+
+bool cay_service_machine_may_have(struct cay_service *s, const char *engine, const char *owner,
+                                  const char *machine, const char *id)
+{
+        const struct cay_sandbox *sb = cay_table_find(s, id);
+
+        return sb == NULL || (strcmp(sb->engine->name, engine) == 0 && sb->options.machine != NULL &&
+                              strcmp(sb->options.machine, machine) == 0 && strcmp(sb->owner, owner) == 0);
+}

@@ -133,6 +133,13 @@ static struct cay_pool_box *find_box(struct cay_pool *p, const char *id)
         return NULL;
 }
 
+bool cay_pool_is_of(struct cay_pool *p, const char *id, const void *engine)
+{
+        const struct cay_pool_box *b = find_box(p, id);
+
+        return b != NULL && p->rows[b->shape].shape.engine == engine;
+}
+
 bool cay_pool_claim(struct cay_pool *p, const struct cay_pool_shape *shape, unsigned want, uint64_t now_ms,
                     struct cay_pool_box *ret)
 {

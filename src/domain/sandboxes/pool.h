@@ -90,6 +90,8 @@ const struct cay_pool_shape *cay_pool_next(const struct cay_pool *p, uint64_t no
 void cay_pool_begin(struct cay_pool *p, const struct cay_pool_shape *shape, const char *id);
 /* made: taken, it is ready. NULL: it could not be made. False: nobody waits for it any more, made is the caller's. */
 bool cay_pool_end(struct cay_pool *p, const char *id, struct cay_pool_made *made, uint64_t now_ms);
+/* Whether this box is in the pool, and of this engine. */
+bool cay_pool_is_of(struct cay_pool *p, const char *id, const void *engine);
 /* It is gone, or is to go: it leaves the pool. False: it is not here. */
 bool cay_pool_drop(struct cay_pool *p, const char *id, struct cay_pool_box *ret);
 /* The id of one that is too many or too old; of_engine: of this engine, any. NULL: none. */

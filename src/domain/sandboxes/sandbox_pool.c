@@ -133,6 +133,8 @@ static void drop(struct cay_service *s, const char *id, bool remove_box)
 
 void cay_pool_on_gone(struct cay_engine_row *row, const char *id)
 {
+        if (!cay_pool_is_of(&row->service->pool, id, row))
+                return;               /* another engine's, whatever this one says */
         drop(row->service, id, true); /* what is left of it */
         cay_pool_tend(row->service, REST_MS);
 }

@@ -496,6 +496,9 @@ void cay_service_engine_back(struct cay_service *s, const char *name);
 /* A machine of an owner is there again, and the engine lists its boxes and no others: those without a record are removed. */
 void cay_service_machine_back(struct cay_service *s, const char *engine, const char *owner,
                               const char *machine);
+/* Whether a box of this id may be on that machine: its sandbox is recorded for it, or there is none of that id. */
+bool cay_service_machine_may_have(struct cay_service *s, const char *engine, const char *owner,
+                                  const char *machine, const char *id);
 bool cay_service_engine_at(struct cay_service *s, unsigned nr, struct cay_engine_view *ret);
 /*
  * The engine that a request means: by name; NULL or "auto" is the default. CAY_INVALID: unknown name, err

@@ -90,19 +90,23 @@ static struct cay_remote_session *reach(struct cay_engine_remote *e, const char 
         return NULL;
 }
 
-/* Of a box that is there, or was; NULL: err says why not. */
+/*
+ * Of a box that is there, or was: the machine of its record, whoever else claims it. Without a record: who has just listed it. NULL: err
+ * says why not.
+ */
 static struct cay_remote_session *reach_box(struct cay_engine_remote *e, const struct cay_engine_box *box,
                                             struct cay_error *err)
 {
-        struct cay_remote_session *s = remote_find_box(e, box->id);
+        struct cay_remote_session *s;
 
-        if (s)
-                return s;
-        if (!box->machine) {
-                cay_fail(err, CAY_NOT_FOUND, "no box '%s'", box->id);
-                return NULL;
+        if (box->machine) {
+                s = box->owner ? remote_find_machine(e, box->owner, box->machine) : NULL;
+                return s && remote_session_has(s, box->id) ? s : reach(e, box->owner, box->machine, err);
         }
-        return reach(e, box->owner, box->machine, err);
+        s = e->only && remote_session_has(e->only, box->id) ? e->only : remote_find_box(e, box->id);
+        if (!s)
+                cay_fail(err, CAY_NOT_FOUND, "no box '%s'", box->id);
+        return s;
 }
 
 bool cay_remote_find(struct cay_engine *engine, const char *owner, const char *machine,

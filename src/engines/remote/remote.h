@@ -8,14 +8,16 @@
  * session is away: calls about its boxes fail with CAY_UNAVAILABLE and may be repeated, since the boxes live on there. Destroying one
  * succeeds: the box has no record any more and is removed when the machine is back.
  *
- * Hostile agents. An agent is believed about its own boxes alone: a box belongs to the session that made or listed it, an id that
- * another machine has is ignored, and messages are checked (agent_message.h).
+ * Hostile agents. An agent is believed about its own boxes alone: an id that is recorded for another owner or machine, or for another
+ * engine, is ignored whatever it says about it, requests about a box go to the machine of its record, and messages are checked
+ * (agent_message.h).
  *
  * Heartbeat. The daemon sends PING every CAY_REMOTE_HEARTBEAT_MS. A session from which nothing came for CAY_REMOTE_SILENT beats is over.
  */
 #pragma once
 
 #include "domain/model/port_engine.h"
+#include "foundation/base/budget.h"
 
 #define CAY_REMOTE_HEARTBEAT_MS 5000u
 #define CAY_REMOTE_SILENT 3u
@@ -36,6 +38,8 @@ struct cay_remote_env {
         bool (*is_known)(void *ctx, const char *owner, const char *machine);
         /* Its boxes are known: those without a record may be removed, the others are reached again. */
         void (*on_ready)(void *ctx, const char *owner, const char *machine);
+        /* Whether this id may be a box of that machine: it is recorded for it, or not at all. NULL: it always may. */
+        bool (*may_have)(void *ctx, const char *owner, const char *machine, const char *id);
         void *ctx;
         uint32_t heartbeat_ms; /* 0: CAY_REMOTE_HEARTBEAT_MS */
 };
@@ -59,6 +63,8 @@ void cay_engine_remote_set(struct cay_engine *e, const struct cay_remote_env *en
 struct cay_remote_session *cay_remote_session_new(struct cay_engine *e, const char *owner,
                                                   const char *machine,
                                                   const struct cay_remote_transport *transport, void *ctx);
+void cay_remote_session_charge(struct cay_remote_session *s,
+                               struct cay_budget *budget); /* for what it keeps; outlives it */
 int cay_remote_session_hear(struct cay_remote_session *s, const void *bytes,
                             size_t len);                       /* 0, or -EPROTO: end it */
 void cay_remote_session_drained(struct cay_remote_session *s); /* little is queued again */

@@ -39,6 +39,7 @@ struct cay_remote_session {
         struct remote_box *boxes;
         struct remote_call *calls;
         unsigned box_count;
+        unsigned listed;   /* messages that told of a box */
         uint32_t numbers;  /* of requests and channels, the last one used */
         uint32_t can_hold; /* CAY_LIMIT_BIT */
         struct cay_timer beat;
@@ -54,7 +55,8 @@ struct cay_engine_remote {
         struct cay_remote_env env;
         struct cay_remote_session *sessions;
         unsigned session_count;
-        const struct cay_remote_session *only; /* `list` is about this one */
+        struct cay_remote_session
+                *only; /* `list`, and what is said about boxes without a record, is about this one */
         void (*gone)(void *ctx, const char *id);
         void *gone_ctx;
 };

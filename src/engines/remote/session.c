@@ -90,14 +90,25 @@ bool remote_session_has(const struct cay_remote_session *s, const char *id)
         return find_box(s, id) != NULL;
 }
 
+static bool may_have(const struct cay_remote_session *s, const char *id)
+{
+        const struct cay_remote_env *env = &s->engine->env;
+
+        if (!env->may_have || env->may_have(env->ctx, s->owner, s->machine, id))
+                return true;
+        cay_log_warn("a machine told of a box that is not its own, ignoring", "owner=%s machine=%s id=%s",
+                     s->owner, s->machine, id);
+        return false;
+}
+
+/* 0; -1: it is not noted. */
 static int note_box(struct cay_remote_session *s, const char *id)
 {
         struct remote_box *b;
 
         if (find_box(s, id))
                 return 0;
-        if (remote_find_box(s->engine, id) || s->box_count >= CAY_REMOTE_BOXES_MAX ||
-            !(b = calloc(1, sizeof(*b))))
+        if (s->box_count >= CAY_REMOTE_BOXES_MAX || !may_have(s, id) || !(b = calloc(1, sizeof(*b))))
                 return -1;
         cay_str_copy(b->id, sizeof(b->id), id);
         b->next = s->boxes;
@@ -237,8 +248,23 @@ static int hear_answer(struct cay_remote_session *s, const struct agent_message 
 
 /* Hearing */
 
+/* What was listed before there were records to compare it with. */
+static void drop_foreign(struct cay_remote_session *s)
+{
+        for (struct remote_box **at = &s->boxes, *b; (b = *at);) {
+                if (may_have(s, b->id)) {
+                        at = &b->next;
+                        continue;
+                }
+                *at = b->next;
+                s->box_count--;
+                free_box(b);
+        }
+}
+
 static void tell_ready(struct cay_remote_session *s)
 {
+        drop_foreign(s);
         s->engine->only = s;
         if (s->engine->env.on_ready)
                 s->engine->env.on_ready(s->engine->env.ctx, s->owner, s->machine);
@@ -267,7 +293,7 @@ void cay_remote_tell_ready(struct cay_engine *engine)
 
 static void hear_gone(struct cay_remote_session *s, const char *id)
 {
-        if (forget_box(s, id) && s->engine->gone)
+        if (forget_box(s, id) && may_have(s, id) && s->engine->gone)
                 s->engine->gone(s->engine->gone_ctx, id);
 }
 
@@ -280,9 +306,11 @@ int cay_remote_session_hear(struct cay_remote_session *s, const void *bytes, siz
         s->heard_ms = cay_clock_ms();
         switch (m.type) {
         case AGENT_box:
+                if (s->phase == REMOTE_SESSION_READY || s->listed++ >= CAY_REMOTE_BOXES_MAX)
+                        return -EPROTO;
                 if (s->phase == REMOTE_SESSION_GREETING)
                         note_box(s, m.id);
-                return s->phase == REMOTE_SESSION_READY ? -EPROTO : 0;
+                return 0;
         case AGENT_ready:
                 return hear_ready(s, &m.ready);
         case AGENT_gone:
@@ -305,6 +333,11 @@ int cay_remote_session_hear(struct cay_remote_session *s, const void *bytes, siz
         default:
                 return -EPROTO;
         }
+}
+
+void cay_remote_session_charge(struct cay_remote_session *s, struct cay_budget *budget)
+{
+        s->channels.budget = budget;
 }
 
 void cay_remote_session_drained(struct cay_remote_session *s)

@@ -44,6 +44,8 @@ struct cay_duplex_ops {
         void (*shut)(struct cay_duplex *d);                 /* no more writes */
         void (*consumed)(struct cay_duplex *d, size_t len); /* at most what is not acknowledged */
         void (*close)(struct cay_duplex *d);
+        /* What is kept for it is charged to this owner from now on, who has been proven. May be NULL. */
+        void (*own)(struct cay_duplex *d, const char *owner);
 };
 
 struct cay_duplex {
@@ -66,6 +68,12 @@ static inline void cay_duplex_shut(struct cay_duplex *d)
 static inline void cay_duplex_consumed(struct cay_duplex *d, size_t len)
 {
         d->ops->consumed(d, len);
+}
+
+static inline void cay_duplex_own(struct cay_duplex *d, const char *owner)
+{
+        if (d->ops->own)
+                d->ops->own(d, owner);
 }
 
 static inline void cay_duplex_close(struct cay_duplex *d)

@@ -84,9 +84,18 @@ static void close_both(struct cay_duplex *d)
         cay_conn_finish(&c->conn, true); /* let the final output be read, whatever input still arrives */
 }
 
+static void own(struct cay_duplex *d, const char *owner)
+{
+        struct cay_http_conn *c = conn_of(d);
+
+        cay_http_conn_own(c, owner);
+        cay_http_server_know(c->server, c);
+}
+
 const struct cay_duplex_ops cay_http_conn_duplex_ops = {
         .write = write_some,
         .shut = shut,
         .consumed = consumed,
         .close = close_both,
+        .own = own,
 };

@@ -147,10 +147,8 @@ static bool write_some(struct agent_channel *ch)
                         break;
                 cay_buf_drop(&ch->in, (size_t)n);
         }
-        if (ch->in.len == 0) { /* memory for idle channels is given back */
+        if (ch->in.len == 0) /* memory for idle channels is given back */
                 cay_buf_done(&ch->in);
-                cay_buf_init(&ch->in, AGENT_WINDOW);
-        }
         if (ch->ended && ch->in.len == 0) {
                 drop(ch);
                 return false;
@@ -217,6 +215,7 @@ int agent_channels_open_take(struct agent_channels *c, uint32_t number, int fd)
         ch->number = number;
         ch->may_send = AGENT_WINDOW;
         cay_buf_init(&ch->in, AGENT_WINDOW);
+        cay_buf_charge(&ch->in, c->budget);
         ch->next = c->first;
         ch->back = &c->first;
         if (ch->next)

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "foundation/loop/loop.h"
+#include "foundation/base/budget.h"
 #include "links/agent/agent_message.h"
 
 #define AGENT_WINDOW (1024u * 1024)
@@ -30,6 +31,7 @@ struct agent_channels {
         struct cay_loop *loop; /* borrowed */
         /* Sends a whole message: how many bytes are queued now, or -errno: the connection is lost, which is told elsewhere. */
         ssize_t (*send)(struct agent_channels *c, const void *bytes, size_t len);
+        struct cay_budget *budget; /* of what is kept for sockets; borrowed; NULL: none */
 
         /* below: private to agent_channels.c */
         struct agent_channel *first;

@@ -7,6 +7,7 @@ import os
 import pty
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -17,6 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import agent_wire as wire  # noqa: E402
 from daemon import BUILD, CAY, PATIENCE_S, Daemon, children, is_alive, wait_for  # noqa: E402
+from ws_client import Closed  # noqa: E402
 
 SKIP = ["memory", "swap", "cpus", "pids", "disk", "inodes"]
 CODE = "abcde-fghjk-mnpqr-stuvw"
@@ -368,9 +370,89 @@ def a_hostile_agent_lies_about_its_own_boxes_only(d):
         assert d.run(box, "echo mine")["stdout"] == "mine\n"
 
 
+def a_hostile_agent_cannot_take_boxes_of_a_machine_that_is_away(d):
+    """It knows their ids, lists them as its own while nobody else does, tells of their end, and waits for what is asked of them."""
+    with paired(d) as agent, folder_for() as folder:
+        box = make(d)
+        d.run(box, "echo kept > /tmp/kept")
+        other = d.make_token("--owner", "thief")
+        code = d.must(201, "POST", "/api/machines", {"name": "evil"}, token=other)["code"]
+        agent.process.send_signal(signal.SIGSTOP)
+        wait_state(d, "away")
+        evil = wire.FakeAgent(d.port, folder, code)
+        evil.ready(box)
+        evil.say(wire.message(wire.GONE, 0, wire.text(box)))
+        evil.say(wire.message(wire.PING, 0, b"12345678"))
+        evil.hear_until(wire.PONG)
+        assert d.must(200, "GET", "/api/machines/evil", token=other)["sandboxes"] == 0
+        evil.close()
+        d.must(200, "DELETE", "/api/machines/evil", token=other)
+        code = d.must(201, "POST", "/api/machines", {"name": "evil"}, token=other)["code"]
+        evil = wire.FakeAgent(d.port, folder, code)
+        evil.ready(box)
+        kinds = []
+
+        def hear():
+            with contextlib.suppress(OSError, Closed):
+                while True:
+                    kind, _, payload = evil.hear()
+                    kinds.append(kind)
+                    if kind == wire.PING:
+                        evil.say(wire.message(wire.PONG, 0, payload))
+
+        listening = in_background(hear)
+        a = d.ask("POST", f"/api/sandboxes/{box}/pause")  # meant for the machine that is away
+        assert a.status in (409, 503), a
+        agent.process.send_signal(signal.SIGCONT)
+        wait_state(d, "ready")
+        wait_for("the sandbox", lambda: d.ask("POST", f"/api/sandboxes/{box}/execute", {"command": "cat /tmp/kept"}).status == 200)
+        assert d.run(box, "cat /tmp/kept")["stdout"] == "kept\n"
+        evil.say(wire.message(wire.PING, 0, b"12345678"))
+        wait_for("its answer", lambda: wire.PONG in kinds)
+        assert wire.ASK not in kinds, "it was asked about another owner's box"
+        # An endless list is a breach.
+        evil.ws.sock.shutdown(socket.SHUT_RDWR)
+        listening.join(PATIENCE_S)
+        evil.close()
+        d.must(200, "DELETE", "/api/machines/evil", token=other)
+        evil = wire.FakeAgent(d.port, folder, d.must(201, "POST", "/api/machines", {"name": "evil"}, token=other)["code"])
+        with contextlib.suppress(OSError):
+            for i in range(2000):
+                evil.say(wire.message(wire.BOX, 0, wire.text(f"made-up-{i}")))
+        assert "protocol" in evil.close_reason()
+        evil.close()
+
+
+def strangers_cannot_keep_agents_out(d):
+    """Connections that prove nothing, as many as are let in and more, again and again: an agent from elsewhere is let in all the same."""
+    with folder_for() as folder:
+        code = d.must(201, "POST", "/api/machines", {"name": "laptop"})["code"]
+        held = [wire.WebSocket(d.port, "/agent") for _ in range(100)]
+        agent = wire.FakeAgent(d.port, folder, code)
+        agent.ready()
+        wait_state(d, "ready")
+        held += [wire.WebSocket(d.port, "/agent") for _ in range(100)]
+        assert d.must(200, "GET", "/api/machines/laptop")["state"] == "ready"
+        agent.say(wire.message(wire.PING, 0, b"12345678"))
+        agent.hear_until(wire.PONG)
+        ended = 0
+        for w in held[:100]:
+            with contextlib.suppress(OSError, Closed):
+                w.sock.settimeout(0.01)
+                while w.sock.recv(4096):
+                    pass
+                ended += 1
+        assert ended >= 64, ended
+        for w in held:
+            w.sock.close()
+        agent.close()
+        d.must(200, "DELETE", "/api/machines/laptop")
+
+
 TESTS = [folders_are_used_as_the_rules_say, what_needs_a_yes_waits_for_it, one_key_stops_everything,
          commands_run_as_the_user_where_the_rules_say_so, tls_is_checked, a_hostile_daemon_gets_no_more_than_the_rules,
-         a_hostile_agent_lies_about_its_own_boxes_only]
+         a_hostile_agent_lies_about_its_own_boxes_only, a_hostile_agent_cannot_take_boxes_of_a_machine_that_is_away,
+         strangers_cannot_keep_agents_out]
 
 
 def main():
