@@ -1,21 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes what happens into recordings. See recording.h for the theory. */
 #include "domain/sandboxes/recording_priv.h"
+#include "foundation/base/str.h"
 
 #define ITEM_MAX CAY_SEALED_LOG_ENTRY_MAX
 #define PIECE (128u * 1024)
 
-/* Parts of names of variables that hold secrets, most of the time. */
-static const char *const secret_names[] = {
-        "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH", "KEY", "COOKIE"
-};
+/* Parts of names of variables that hold secrets, most of the time; and beginnings of values that are some, whatever their names. */
+static const char *const secret_names[] = { "TOKEN",  "SECRET", "PASS",    "CREDENTIAL", "AUTH",
+                                            "KEY",    "COOKIE", "_PWD",    "_DSN",       "SESSION",
+                                            "BEARER", "JWT",    "PRIVATE", "SIGNATURE" };
+static const char *const secret_values[] = { "-----BEGIN ", "Bearer ", "Basic ", "sk-",     "ghp_", "gho_",
+                                             "github_pat_", "glpat-",  "xox",    "AKIA",    "eyJ",  "e2b_",
+                                             "bb_live_",    "cayk_",   "AIza",   "sk_live_" };
 
-static bool is_secret(const char *name)
+/* "scheme://user:password@host…", anywhere in it. */
+static bool has_password(const char *value)
+{
+        for (const char *at = strstr(value, "://"); at != NULL; at = strstr(at + 3, "://")) {
+                size_t user = strcspn(at + 3, ":/@ \t\n");
+                const char *colon = at + 3 + user;
+
+                if (*colon == ':' && colon[1 + strcspn(colon + 1, "/@ \t\n")] == '@' && colon[1] != '@')
+                        return true;
+        }
+        return false;
+}
+
+static bool is_secret(const char *name, const char *value)
 {
         for (unsigned i = 0; i < CAY_COUNT(secret_names); i++)
                 if (strcasestr(name, secret_names[i]) != NULL)
                         return true;
-        return false;
+        for (unsigned i = 0; i < CAY_COUNT(secret_values); i++)
+                if (cay_str_starts(value, secret_values[i]))
+                        return true;
+        return has_password(value);
 }
 
 static void begin(struct cay_buf *item, const struct cay_sandbox *sb, struct cay_recording *r,
@@ -30,7 +50,7 @@ static void begin(struct cay_buf *item, const struct cay_sandbox *sb, struct cay
 static void put_env(const struct cay_exec *x, struct cay_buf *item, bool secrets)
 {
         for (unsigned i = 0; i < x->env.count; i++) {
-                if (is_secret(x->env.pairs[i].name) != secrets)
+                if (is_secret(x->env.pairs[i].name, x->env.pairs[i].value) != secrets)
                         continue;
                 cay_item_put_word(item, x->env.pairs[i].name);
                 if (!secrets)
@@ -49,7 +69,7 @@ void cay_recording_exec(struct cay_exec *x)
         while (x->argv[words] != NULL)
                 words++;
         for (unsigned i = 0; i < x->env.count; i++)
-                hidden += is_secret(x->env.pairs[i].name);
+                hidden += is_secret(x->env.pairs[i].name, x->env.pairs[i].value);
         begin(&item, x->sandbox, r, CAY_ITEM_EXEC,
               (const uint64_t[]){
                       (x->is_line ? CAY_RECORDING_LINE : 0u) | (x->has_stdin ? CAY_RECORDING_STDIN : 0u) |

@@ -79,10 +79,11 @@ def test_differs(d):
     box = d.make(record=True)
     d.run(box, "echo same")
     d.run(box, "cat /proc/sys/kernel/random/uuid")
-    d.run(box, 'test -n "$MY_TOKEN"', env={"MY_TOKEN": "hidden-value-7731", "PLAIN": "shown"})
+    hidden = {"MY_TOKEN": "hidden-value-7731", "DATABASE_URL": "postgres://me:hidden-7732@db/x", "OPENAI": "sk-hidden7733", "MYSQL_PWD": "hidden-7734"}
+    d.run(box, 'test -n "$MY_TOKEN"', env={**hidden, "PLAIN": "shown", "PLAIN_URL": "http://host:80/a@b", "PWD": "/tmp"})
     r = replay(d, box, keep=True)
     assert not r["same"] and [x["what"] for x in r["differences"]] == ["stdout_sha256", "exit_code"], r
-    assert r["differences"][0]["command"] == "cat /proc/sys/kernel/random/uuid" and r["variables_left_out"] == 1, r
+    assert r["differences"][0]["command"] == "cat /proc/sys/kernel/random/uuid" and r["variables_left_out"] == len(hidden), r
     assert (r["differences"][1]["was"], r["differences"][1]["now"]) == ("0", "1"), r
     assert d.run(r["replay_id"], "true")["exit_code"] == 0  # kept
     assert len(d.must(200, "GET", f"/api/sandboxes/{r['replay_id']}/steps")["steps"]) == 0  # itself not recorded
