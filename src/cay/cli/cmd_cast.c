@@ -3,12 +3,15 @@
 #include <unistd.h>
 
 #include "cay/cli/cli.h"
+#include "cay/cli/safe.h"
 #include "cay/cli/verb.h"
 #include "foundation/sys/fd.h"
 
 static int print_cast(struct cay_reach *reach, struct cay_verb_args *a, struct cay_error *err)
 {
         cay_auto_conn struct cay_client_conn c;
+        bool is_shown = isatty(STDOUT_FILENO);
+        struct cay_safe_tail tail = { 0 };
         const char *bytes;
         ssize_t n;
         int r = 0;
@@ -17,7 +20,8 @@ static int print_cast(struct cay_reach *reach, struct cay_verb_args *a, struct c
         if (cay_reach_send(reach, &c, &a->values, -1, err) < 0 || cay_reach_await(reach, &c, -1, err) < 0)
                 return -1;
         while (r == 0 && (n = cay_client_conn_read(&c, &bytes, -1, err)) > 0)
-                r = sys_write_all(STDOUT_FILENO, bytes, (size_t)n);
+                r = is_shown ? cay_safe_write(STDOUT_FILENO, &tail, bytes, (size_t)n)
+                             : sys_write_all(STDOUT_FILENO, bytes, (size_t)n);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "write to standard output");
         return n < 0 ? -1 : 0;

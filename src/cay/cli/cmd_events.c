@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "cay/cli/cli.h"
+#include "cay/cli/safe.h"
 #include "cay/cli/verb.h"
 
 #define LINE_MAX_BYTES (1024u * 1024)
@@ -32,7 +33,7 @@ static void print_event(struct follow *f, struct cay_json_view e)
 
         cay_json_view_u64(cay_json_view_find(e, "seq"), &f->last);
         if (f->args->json) {
-                printf("%.*s\n", (int)e.len, e.at);
+                cay_safe_json(stdout, e.at, e.len);
                 return;
         }
         printf("%s  %s  %-18s  %s\n", cay_cell_format(cay_json_view_find(e, "at"), CAY_CELL_WHEN, at),
@@ -48,7 +49,7 @@ static void print_entry(struct follow *f, struct cay_json_view e)
 
         cay_json_view_u64(cay_json_view_find(e, "number"), &f->last);
         if (f->args->json) {
-                printf("%.*s\n", (int)e.len, e.at);
+                cay_safe_json(stdout, e.at, e.len);
                 return;
         }
         printf("%s  %-5s  %-7s  %s  %s  %s  %s\n",

@@ -99,7 +99,7 @@ static int run_background(struct cay_reach *reach, struct cay_verb_args *a, stru
             cay_reach_call(reach, &a->values, -1, CAY_REACH_WAIT_MS, &answer, err) < 0)
                 return -1;
         if (a->json)
-                printf("%.*s\n", (int)answer.json.len, answer.json.at);
+                cay_safe_json(stdout, answer.json.at, answer.json.len);
         else
                 printf("%s\n",
                        cay_cell_format(cay_json_view_find(answer.json, "exec_id"), CAY_CELL_TEXT, id));
@@ -143,7 +143,7 @@ static int run_waiting(struct cay_reach *reach, struct cay_verb_args *a, struct 
                 return -1;
         if (cay_reach_call(reach, &a->values, -1, -1, &answer, err) < 0)
                 return -1;
-        printf("%.*s\n", (int)answer.json.len, answer.json.at);
+        cay_safe_json(stdout, answer.json.at, answer.json.len);
         cay_session_read_end(&s, answer.json, 0);
         return cay_verb_flush(err) < 0 ? -1 : s.status;
 }

@@ -206,3 +206,24 @@ bool cay_safe_has_colours(FILE *out)
         return isatty(fileno(out)) && (no == NULL || no[0] == '\0') && term != NULL &&
                strcmp(term, "dumb") != 0;
 }
+
+void cay_safe_json(FILE *out, const char *json, size_t len)
+{
+        size_t at = 0, run = 0; /* run: what goes out as it is, from `at` on */
+
+        while (isatty(fileno(out)) && at + run < len) {
+                size_t n = cay_utf8_next(json + at + run, len - at - run);
+                uint32_t c = n > 0 ? character(json + at + run, n) : (uint8_t)json[at + run];
+
+                if (n > 0 && (c == '\n' || c == '\t' || c == ' ' || !is_hidden(c))) {
+                        run += n;
+                        continue;
+                }
+                fwrite(json + at, 1, run, out);
+                fprintf(out, "\\u%04x", n > 0 ? c : 0xfffd);
+                at += run + (n > 0 ? n : 1);
+                run = 0;
+        }
+        fwrite(json + at, 1, len - at, out);
+        putc('\n', out);
+}

@@ -35,6 +35,12 @@ size_t cay_safe_end(struct cay_safe_tail *tail, char ret[CAY_SAFE_SHOWN]);
 /* Writes all of it to a descriptor: 0 or -errno. */
 int cay_safe_write(int fd, struct cay_safe_tail *tail, const char *bytes, size_t len);
 
+/*
+ * JSON and the end of its line. On a terminal, characters that it would obey or hide, which JSON may have in texts as they are, become
+ * \u escapes: it is the same JSON.
+ */
+void cay_safe_json(FILE *out, const char *json, size_t len);
+
 size_t cay_safe_width(const char *safe); /* columns of an escaped text: one per character */
 /* Whether to use colours: on a terminal that supports them, unless NO_COLOR is set. */
 bool cay_safe_has_colours(FILE *out);

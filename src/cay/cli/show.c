@@ -285,8 +285,7 @@ int cay_show(enum cay_show how, struct cay_json_view answer, FILE *out, struct c
         case CAY_SHOW_COLUMNS:
                 break;
         }
-        fwrite(answer.at, 1, answer.len, out);
-        putc('\n', out);
+        cay_safe_json(out, answer.at, answer.len);
         return 0;
 }
 

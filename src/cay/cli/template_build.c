@@ -67,7 +67,7 @@ static int take_event(struct build *b, const char *bytes, size_t len, struct cay
         if (cay_json_view_open(bytes, len, &e) < 0)
                 return cay_fail(err, CAY_INVALID, "the daemon sent a line that is not an event");
         if (b->args->json)
-                printf("%.*s\n", (int)len, bytes);
+                cay_safe_json(stdout, bytes, len);
         cell(e, "event", CAY_CELL_TEXT, kind);
         if (strcmp(kind, "error") == 0)
                 return cay_fail(err, CAY_CONFLICT, "%s", cell(e, "message", CAY_CELL_TEXT, message));
@@ -138,7 +138,7 @@ int cay_template_rm(struct cay_reach *reach, struct cay_verb_args *a, struct cay
         if (cay_reach_call(reach, &a->values, -1, CAY_REACH_WAIT_MS, &answer, err) < 0)
                 return -1;
         if (a->json)
-                printf("%.*s\n", (int)answer.json.len, answer.json.at);
+                cay_safe_json(stdout, answer.json.at, answer.json.len);
         else
                 printf("%s\n", cell(answer.json, "template", CAY_CELL_TEXT, name));
         return cay_verb_flush(err);

@@ -1155,6 +1155,26 @@ def test_terminal_obeys_nothing_from_inside(d):
     cay(d, "rm", box)
 
 
+def test_terminal_obeys_no_json(d):
+    """JSON may have what a terminal obeys (C1), or hides, in its texts as it is: a terminal gets it as escapes, others get the bytes."""
+    box = cay(d, "create", "--record").strip()
+    print_it = r"printf 'a\302\2332Jb\342\200\256c\177d'"
+    raw, shown = "a\u009b2Jb\u202ec\u007fd".encode(), rb"a\u009b2Jb\u202ec\u007fd"
+    t = Terminal(d, "exec", "--tty", box, print_it + "; sleep 0.1")
+    t.end()
+    (x,) = json.loads(cay(d, "recording", box, "--json"))["terminals"]
+    cay(d, "create", "--name", "odd", "--label", "x=" + raw.decode(), raw=True)
+    for words in (("exec", "--json", box, print_it), ("cast", box, x["exec_id"]), ("ls", "--json")):
+        assert raw in cay(d, *words, raw=True), words
+        t = Terminal(d, *words)
+        t.end()
+        assert b"\xc2\x9b" not in t.seen and b"\x7f" not in t.seen and b"\xe2\x80\xae" not in t.seen, (words, t.seen)
+        if words[0] != "cast":
+            assert shown in t.seen, (words, t.seen)
+    cay(d, "rm", box)
+    cay(d, "rm", "odd")
+
+
 def test_little_to_put_right_at_the_start(_):
     """cay run starts often: no library, and no tables of pointers that the loader would have to put right before anything is done."""
     head = subprocess.run(["readelf", "-WlS", CAY], capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout
