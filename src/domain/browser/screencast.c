@@ -67,7 +67,7 @@ static void on_sweep(struct cay_timer *t)
 {
         struct cay_screencasts *rs = cay_container_of(t, struct cay_screencasts, sweep);
         const struct cay_viewer everybody = { .owner = "", .sees_all = true };
-        bool is_early = false;
+        bool is_early = false; /* what becomes of a sandbox is not known yet; no event may follow when it is */
 
         for (struct cay_screencast *r = rs->list, *next; r; r = next) {
                 struct cay_sandbox_view view;
@@ -75,8 +75,8 @@ static void on_sweep(struct cay_timer *t)
 
                 next = r->next;
                 if (cay_service_get(rs->env.service, &everybody, r->sandbox, &view, &err) == 0)
-                        continue;
-                if (err.code == CAY_NOT_FOUND)
+                        is_early |= view.busy_with[0] != '\0';
+                else if (err.code == CAY_NOT_FOUND)
                         drop(r);
                 else
                         is_early = true;
