@@ -8,10 +8,18 @@ enum {
         REMOVE_PAUSE_MS = 100,
 };
 
+/* Somebody removed it. The event of that is no news any more: it comes while we stop it, or after we forgot it. */
+static void lose(struct docker_task *t)
+{
+        if (t->box && t->box->kept)
+                docker_broker_files_lost(t->broker, t->box);
+        docker_task_forget_box(t);
+}
+
 void docker_task_on_stop(struct docker_task *t)
 {
         if (t->call.status == 404)
-                docker_task_forget_box(t);
+                lose(t);
         else if (t->call.status == 409 && t->tries++ == 0) {
                 docker_task_ask(t, DOCKER_STEP_UNPAUSE); /* a frozen one cannot end */
                 return;

@@ -112,6 +112,7 @@ bool fake_front_hear(struct fake_front *f, struct docker_answer *ret)
                 if (recv(f->link, ret, sizeof(*ret), 0) != (ssize_t)sizeof(*ret))
                         return false;
                 f->gone += ret->type == DOCKER_box_gone;
+                f->lost += ret->type == DOCKER_files_lost;
         } while (ret->seq == 0);
         return true;
 }

@@ -10,7 +10,7 @@ struct fake_front {
         int link;      /* owned */
         int keeper;    /* owned: the keeper's end of its socket; -1: it has none */
         uint32_t seq;  /* of the last request */
-        unsigned gone; /* so many boxes were told as gone */
+        unsigned gone, lost; /* so many boxes were told as gone, files as lost */
 };
 
 /* more: its further arguments, up to NULL. */

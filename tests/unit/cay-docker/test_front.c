@@ -58,6 +58,9 @@ static const struct fake_docker_row answers[] = {
           "409 Conflict\r\nA: b\r\n\r\n{\"message\":\"is not running\"}" },
         { "DELETE /v1.41/containers/", "204 No Content\r\n\r\n" },
         { "POST /v1.41/containers/" OURS "/pause", "204 No Content\r\n\r\n" },
+        { "POST /v1.41/containers/9999/pause", "204 No Content\r\n\r\n" },
+        { "POST /v1.41/containers/9999/stop",
+          "404 Not Found\r\nA: b\r\n\r\n{\"message\":\"No such container\"}" },
         { "POST /v1.41/containers/" OURS "/exec", "201 Created\r\nA: b\r\n\r\n{\"Id\":\"abab\"}" },
         { "POST /v1.41/exec/abab/start",
           "404 Not Found\r\nA: b\r\n\r\n{\"message\":\"No such exec instance\"}" },
@@ -68,8 +71,9 @@ static struct {                     /* what the test has told it, and what waits
         bool holds, is_empty, mute; /* lists are held back; nobody is in them; "mute" was created */
         bool brief;                 /* so was "brief", which ends between two questions */
         bool exited;                /* ours has */
-        bool slow;                  /* the process of an exec is started when the test says so */
-        int stream;                 /* of that exec */
+        bool kept;  /* there is "kept" alone, which somebody has removed when it is to be stopped */
+        bool slow;  /* the process of an exec is started when the test says so */
+        int stream; /* of that exec */
         int list;
         const char *text; /* of the held one */
 } d = { .list = -1 };
@@ -83,6 +87,8 @@ static bool obey(const char *bytes)
                 d.is_empty = true;
         } else if (strncmp(bytes, "EXIT", 4) == 0) {
                 d.exited = true;
+        } else if (strncmp(bytes, "KEPT", 4) == 0) {
+                d.kept = true;
         } else if (strncmp(bytes, "SLOW", 4) == 0) {
                 d.slow = true;
         } else if (strncmp(bytes, "READY", 5) == 0) {
@@ -107,7 +113,10 @@ static bool answer_oddly(const char *bytes, int fd, int log)
                           "\"cay.id\":\"mute\",\"cay.instance\":\"unit\",\"cay.keep\":\"yes\"}}]",
                           ended[] = FAKE_DOCKER_OK
                           "[{\"Id\":\"" OURS "\",\"State\":\"exited\",\"Labels\":{"
-                          "\"cay.id\":\"mine\",\"cay.instance\":\"unit\",\"cay.keep\":\"no\"}}]";
+                          "\"cay.id\":\"mine\",\"cay.instance\":\"unit\",\"cay.keep\":\"no\"}}]",
+                          kept[] = FAKE_DOCKER_OK
+                          "[{\"Id\":\"9999\",\"State\":\"running\",\"Labels\":{"
+                          "\"cay.id\":\"kept\",\"cay.instance\":\"unit\",\"cay.keep\":\"yes\"}}]";
         bool is_list = strncmp(bytes, "GET /v1.41/containers/json?", 27) == 0;
 
         if (strstr(bytes, "create?name=cay-mute ")) {
@@ -144,6 +153,10 @@ static bool answer_oddly(const char *bytes, int fd, int log)
         }
         if (d.exited && (strstr(bytes, OURS "/exec ") || strstr(bytes, OURS "/pause "))) {
                 fake_docker_say_take(fd, "409 Conflict\r\nA: b\r\n\r\n{\"message\":\"is not running\"}");
+                return true;
+        }
+        if (is_list && d.kept) {
+                fake_docker_say_take(fd, kept);
                 return true;
         }
         if (is_list && (d.is_empty || d.mute || d.exited)) {
@@ -432,6 +445,26 @@ static void absence_is_told_once(void **state)
         assert_int_equal(front.gone, 1);
 }
 
+/* Docker tells of a removal while the service ends what ran there: the stop finds out, and says it before its answer. */
+static void files_that_were_removed_are_told_by_the_stop(void **state)
+{
+        struct docker_request stop = about(DOCKER_box_stop, "kept"), freeze;
+        uint32_t code = CAY_NOT_FOUND;
+
+        assert_int_equal(greet(), CAY_OK);
+        fake_docker_tell(&docker, "KEPT");
+        for (unsigned i = 0; i < TURNS && code == CAY_NOT_FOUND; i++) {
+                fake_docker_tell(&docker, "NUDGE");
+                usleep(20000);
+                freeze = about(DOCKER_box_freeze, "kept");
+                code = ask(&freeze, 0);
+        }
+        assert_int_equal(code, CAY_OK);
+        assert_int_equal(front.lost, 0);
+        assert_int_equal(ask(&stop, 0), CAY_OK);
+        assert_int_equal(front.lost, 1);
+}
+
 /*
  * No stream now is not "no engine now": there may be one later (it may be paused), until it is known that the container has ended. Then
  * there is no such box to be joined, but still one to be dropped.
@@ -590,6 +623,7 @@ int main(void)
                 TEST(networks_are_undone_and_volumes_are_looked_at),
                 TEST(an_old_list_brings_nobody_back),
                 TEST(absence_is_told_once),
+                TEST(files_that_were_removed_are_told_by_the_stop),
                 TEST(who_cannot_be_joined_is_not_unavailable),
                 TEST(a_freeze_waits_for_the_helper),
                 TEST(one_that_has_ended_is_not_frozen),
