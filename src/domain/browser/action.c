@@ -16,6 +16,7 @@
 #define LOOK_MS 3000u
 
 static void run(struct cay_action *a);
+static bool hear_tab(struct cay_action *a);
 
 const char *cay_action_type(const struct cay_action *a)
 {
@@ -232,12 +233,26 @@ static bool led_away(const struct cay_action *a, const struct cay_step *step)
         return cay_str_starts(step->method, "Input.") && strstr(a->call.err.msg, "navigated");
 }
 
+/* The answer of a tab or a browser that is going comes before the news that it has gone, which has better words (hear_tab). */
+static bool is_going(const struct cay_action *a, const struct cay_step *step)
+{
+        if (a->call.code == 0)
+                return false;
+        return a->browser->phase >= CAY_BROWSER_CLOSING ||
+               (a->call.code == CAY_CDP_NO_SESSION && !step->of_browser && a->row->flags & CAY_ACTION_TAB);
+}
+
 static void on_reply(struct cay_cdp_call *call)
 {
         struct cay_action *a = cay_container_of(call, struct cay_action, call);
         const struct cay_step *step = step_of(a);
         enum cay_step_next next;
 
+        if (call->err.code != CAY_OK && is_going(a, step)) {
+                if (a->row->flags & CAY_ACTION_TAB)
+                        hear_tab(a);
+                return;
+        }
         if (call->err.code != CAY_OK && call->code != 0 && led_away(a, step)) {
                 next = step->take ? step->take(a, (struct cay_json_view){ 0 }) : CAY_STEP_NEXT;
         } else if (call->err.code != CAY_OK && call->code != 0 && lost_its_page(a, step)) {

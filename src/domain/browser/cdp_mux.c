@@ -18,7 +18,7 @@
 #define CALLS_FULL "too many calls are unanswered"
 
 /* Codes of JSON-RPC, as Chromium uses them. */
-enum { INVALID_REQUEST = -32600, NO_SESSION = -32001, REFUSED = -32000 };
+enum { INVALID_REQUEST = -32600, REFUSED = -32000 };
 
 void cay_cdp_mux_init(struct cay_cdp_mux *m)
 {
@@ -307,7 +307,7 @@ int cay_cdp_client_send(struct cay_cdp_client *c, const struct cay_cdp_message *
         if (!in->has_id || in->method[0] == '\0')
                 return refuse(ret, INVALID_REQUEST, "a command needs an integer id and a method");
         if (in->session[0] != '\0' && cay_cdp_session_owner(m, in->session) != c)
-                return refuse(ret, NO_SESSION, "Session with given id not found.");
+                return refuse(ret, CAY_CDP_NO_SESSION, "Session with given id not found.");
         if (c->calls >= CAY_CDP_CALLS_MAX)
                 return refuse(ret, REFUSED, CALLS_FULL);
         if (m->out.len >= CAY_CDP_OUT_HIGH) {

@@ -26,6 +26,7 @@
 #include "domain/browser/cdp_message.h"
 #include "foundation/base/error.h"
 
+#define CAY_CDP_NO_SESSION (-32001) /* code of an error: there is no session of that id (any more) */
 #define CAY_CDP_MESSAGE_MAX (64u << 20)
 #define CAY_CDP_OUT_HIGH (1u << 20)
 #define CAY_CDP_CALLS_MAX 4096u    /* unanswered, of one client */

@@ -67,7 +67,7 @@ static void on_sweep(struct cay_timer *t)
 {
         struct cay_screencasts *rs = cay_container_of(t, struct cay_screencasts, sweep);
         const struct cay_viewer everybody = { .owner = "", .sees_all = true };
-        bool is_early = false; /* what becomes of a sandbox is not known yet; no event may follow when it is */
+        bool is_early = false; /* it is not known yet what becomes of a sandbox, and no event may follow */
 
         for (struct cay_screencast *r = rs->list, *next; r; r = next) {
                 struct cay_sandbox_view view;
