@@ -10,8 +10,8 @@
 #include "domain/contexts/kernel_sources.inc" /* made by tools/embed_text: kernel_source_<language>[] */
 
 static const struct cay_kernel kernels[] = {
-#define CAY_KERNEL(language, file, ...)                                                                      \
-        { #language, { __VA_ARGS__ }, kernel_source_##language, sizeof(kernel_source_##language) },
+#define CAY_KERNEL(language, file, ms, ...)                                                                  \
+        { #language, { __VA_ARGS__ }, kernel_source_##language, sizeof(kernel_source_##language), ms },
 #include "domain/contexts/kernels.def"
 #undef CAY_KERNEL
 };

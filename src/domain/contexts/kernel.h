@@ -11,6 +11,7 @@ struct cay_kernel {
         const char *argv[CAY_KERNEL_WORDS_MAX]; /* NULL at the end */
         const unsigned char *source;
         size_t source_len;
+        unsigned signal_after_ms; /* the line of an interrupt (kernels.def) */
 };
 
 /* By a language's name or alias (py, js). NULL: there is no kernel for it. */

@@ -5,12 +5,15 @@
 (function () {
         const fs = require('fs'), vm = require('vm'), util = require('util'), path = require('path');
         const { createRequire } = require('module');
+        const INTERRUPT = Buffer.from('interrupt\n'), enter = new vm.Script('__cayWatched()');
         const CHUNK = 4096 - 38; // with its header it fits into one write that a pipe never splits (PIPE_BUF)
         const RESULT_MAX = 2000000, RESULTS_MAX = 64;
         const MIMES = { 'text/plain': 'text', 'text/html': 'html', 'text/markdown': 'markdown', 'image/svg+xml': 'svg',
                 'text/latex': 'latex', 'application/json': 'json', 'application/javascript': 'javascript',
                 'image/png': 'png', 'image/jpeg': 'jpeg', 'application/pdf': 'pdf' };
-        let mark = '', sent = 0, count = 0, stop = null;
+        let mark = '', sent = 0, count = 0, stop = null, wasInterrupted = false;
+        let input = globalThis.__cayRest || Buffer.alloc(0), busy = false;
+        delete globalThis.__cayRest;
 
         function writeAll(fd, data) {
                 while (data.length) {
@@ -211,6 +214,44 @@
                 return new vm.Script(`(async () => { try {${body}\n} finally {${copy}} })()`, options);
         }
 
+        /*
+         * Interrupts. A line of input says it first, then SIGINT. The signal ends what does not return to the event loop; the line ends what
+         * awaits. A signal at the end of a script can count for the next one (Node's watchdog keeps it), so it is used up there.
+         */
+        function watched(f) {
+                globalThis.__cayWatched = () => {
+                        delete globalThis.__cayWatched;
+                        return f();
+                };
+                return enter.runInThisContext({ breakOnSigint: true });
+        }
+
+        function useUp() {
+                const end = Date.now() + 20;
+                try {
+                        watched(() => {
+                                while (Date.now() < end)
+                                        ;
+                        });
+                } catch { /* it was there */ }
+                delete globalThis.__cayWatched;
+        }
+
+        function takeInterrupts() {
+                while (input.length >= 10 && input.subarray(0, 10).equals(INTERRUPT)) {
+                        input = input.subarray(10);
+                        wasInterrupted = true;
+                }
+        }
+
+        function readAhead() {
+                const piece = Buffer.alloc(4096);
+                try {
+                        input = Buffer.concat([input, piece.subarray(0, fs.readSync(3, piece))]);
+                } catch { /* there is nothing */ }
+                takeInterrupts();
+        }
+
         async function execute(code, filename) {
                 const options = { filename, importModuleDynamically: vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER };
                 const isAsync = hasAwait(code);
@@ -219,13 +260,18 @@
                         stop = () => reject(Object.assign(new Error('the run was interrupted'), { name: 'Interrupted' }));
                 });
                 interrupted.catch(() => {});
-                const value = script.runInThisContext({ breakOnSigint: true });
+                const value = watched(() => {
+                        readAhead(); // a signal until now did not count, but its line came before it
+                        if (wasInterrupted)
+                                throw Object.assign(new Error('the run was interrupted'), { name: 'Interrupted' });
+                        return script.runInThisContext();
+                });
                 return isAsync || (value instanceof Promise) ? Promise.race([value, interrupted]) : value;
         }
 
         function tellError(e, filename) {
                 const isError = e !== null && typeof e === 'object' && typeof e.message === 'string';
-                const interrupted = isError && e.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED';
+                const interrupted = isError && (e.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED' || e.name === 'Interrupted');
                 const name = interrupted ? 'Interrupted' : isError ? String(e.name) : 'Error';
                 const value = interrupted ? 'the run was interrupted' : isError ? e.message : util.inspect(e);
                 const lines = isError && typeof e.stack === 'string' ? e.stack.split('\n') : [];
@@ -247,6 +293,9 @@
                         tellError(e, filename);
                 }
                 stop = null;
+                if (wasInterrupted)
+                        useUp();
+                wasInterrupted = false;
                 send('x', undefined, 2);
                 send('d', Buffer.from(JSON.stringify({ execution_count: count })));
         }
@@ -256,18 +305,18 @@
                 if (!String(text).includes('USE_MAIN_CONTEXT_DEFAULT_LOADER'))
                         warn.call(process, text, ...rest);
         };
-        process.on('SIGINT', () => stop && stop());
+        process.on('SIGINT', () => {}); // or it would end us
         process.on('uncaughtException', (e) => process.stderr.write(`${e && e.stack || e}\n`));
         process.on('unhandledRejection', (e) => process.stderr.write(`${e && e.stack || e}\n`));
 
         /* Requests, one after the other. Reading is asynchronous: what the code left behind (timers, servers) goes on between them. */
-        let input = globalThis.__cayRest || Buffer.alloc(0), busy = false;
-        delete globalThis.__cayRest;
         async function pump() {
                 if (busy)
                         return;
                 busy = true;
                 for (;;) {
+                        takeInterrupts(); // for a run that is over
+                        wasInterrupted = false;
                         const end = input.indexOf(10);
                         const words = end < 0 ? [] : input.subarray(0, end).toString('latin1').split(' ');
                         if (end < 0 || input.length < end + 1 + Number(words[2]))
@@ -282,6 +331,10 @@
         const requests = new (require('net').Socket)({ fd: 3, readable: true, writable: false });
         requests.on('data', (data) => {
                 input = Buffer.concat([input, data]);
+                if (busy)
+                        takeInterrupts();
+                if (wasInterrupted && stop)
+                        stop();
                 pump();
         });
         requests.on('end', () => process.exit(0));

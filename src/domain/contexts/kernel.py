@@ -243,8 +243,19 @@ def _cay_kernel(requests):
 
     # Running
 
+    # A line of input says it first, then the signal. One that comes too early for the signal to count finds the line (begin).
     def on_interrupt(signo, frame):
         if state["running"]:
+            raise KeyboardInterrupt
+
+    def begin():
+        state["running"] = True
+        os.set_blocking(requests.fileno(), False)
+        try:
+            ahead = requests.peek(1)
+        finally:
+            os.set_blocking(requests.fileno(), True)
+        if ahead.startswith(b"interrupt\n"):
             raise KeyboardInterrupt
 
     def tell_error(kind, value, trace, name):
@@ -297,7 +308,7 @@ def _cay_kernel(requests):
         send("b", stream=2)
         try:
             try:
-                state["running"] = True
+                begin()
                 value = execute(code, name)
                 space["_"] = value if value is not None else space.get("_")
                 if value is not None and is_figure(value):
@@ -335,6 +346,8 @@ def _cay_kernel(requests):
 
     while True:
         line = requests.readline(128).split()
+        if line == [b"interrupt"]:  # for a run that is over
+            continue
         if len(line) != 3 or line[0] != b"run":
             return
         code = requests.read(int(line[2]))

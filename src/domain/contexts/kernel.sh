@@ -12,12 +12,17 @@ __cay_send() {
 
 __cay_next() {
         local verb len LC_ALL=C
-        IFS=' ' read -r -u "$__cay_in" verb __cay_mark len && [ "$verb" = run ] || return
+        while IFS=' ' read -r -u "$__cay_in" verb __cay_mark len || return; [ "$verb" = interrupt ]; do :; done
+        [ "$verb" = run ] || return
         __cay_code= __cay_interrupted=
         [ "$len" = 0 ] || IFS= read -r -N "$len" -u "$__cay_in" __cay_code || return
         __cay_count=$((__cay_count + 1))
         __cay_send B '' "$__cay_out"
         __cay_send B '' "$__cay_err"
+        # A signal that came before these lines did not count, but a line of input came before it.
+        if read -t 0 -u "$__cay_in"; then
+                __cay_interrupted=1 __cay_code=
+        fi
 }
 
 __cay_end() {

@@ -2,6 +2,8 @@
 /* Contexts of a sandbox: finding them, and starting their kernels. */
 #include "domain/ops/context.h"
 
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "foundation/base/str.h"
@@ -172,4 +174,69 @@ void cay_context_start(struct cay_context_start *s, const char *sandbox)
 void cay_context_start_done(struct cay_context_start *s)
 {
         cay_buf_done(&s->source);
+}
+
+/* Interrupting */
+
+struct interrupt { /* frees itself */
+        struct cay_exec_input input;
+        struct cay_timer timer;
+        const struct cay_op_world *world;
+        char sandbox[CAY_NAME_MAX + 1], exec[CAY_NAME_MAX + 1];
+        unsigned after_ms;
+        uint32_t run; /* the one that is meant */
+        bool is_held; /* by whoever waits for its end */
+};
+
+static const struct cay_viewer everybody = { .owner = "", .sees_all = true }; /* who may was asked before */
+
+static bool is_meant(struct interrupt *i)
+{
+        struct cay_exec_view view;
+        struct cay_error err = { 0 };
+
+        return cay_service_exec_get(i->world->service, &everybody, i->sandbox, i->exec, &view, &err) == 0 &&
+               view.runs == i->run && view.runs_code == i->is_held;
+}
+
+static void on_signal_time(struct cay_timer *t)
+{
+        struct interrupt *i = cay_container_of(t, struct interrupt, timer);
+        struct cay_error err = { 0 };
+
+        if (i->after_ms == 0 || is_meant(i))
+                cay_service_exec_signal(i->world->service, &everybody, i->sandbox, i->exec, SIGINT, &err);
+        free(i);
+}
+
+static void on_said(struct cay_job *job)
+{
+        struct interrupt *i = cay_container_of(job, struct interrupt, input.job);
+
+        if (i->after_ms == 0 || cay_timer_set(i->world->loop, &i->timer, i->after_ms, on_signal_time) < 0)
+                on_signal_time(&i->timer);
+}
+
+void cay_context_interrupt(const struct cay_op_world *world, const char *sandbox, const char *exec,
+                           unsigned after_ms)
+{
+        static const char line[] = "interrupt\n";
+        struct interrupt *i = calloc(1, sizeof(*i));
+        struct cay_exec_view view;
+        struct cay_error err = { 0 };
+
+        if (!i)
+                return;
+        i->world = world;
+        i->after_ms = after_ms;
+        cay_str_copy(i->sandbox, sizeof(i->sandbox), sandbox);
+        cay_str_copy(i->exec, sizeof(i->exec), exec);
+        if (cay_service_exec_get(world->service, &everybody, sandbox, exec, &view, &err) == 0) {
+                i->run = view.runs;
+                i->is_held = view.runs_code;
+        }
+        i->input.bytes = line;
+        i->input.len = sizeof(line) - 1;
+        cay_job_init(&i->input.job, on_said);
+        cay_service_exec_input(world->service, &everybody, sandbox, exec, &i->input);
 }

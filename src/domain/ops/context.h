@@ -38,3 +38,11 @@ struct cay_context_start { /* embedded by its owner; zeroed, then: */
 
 void cay_context_start(struct cay_context_start *s, const char *sandbox);
 void cay_context_start_done(struct cay_context_start *s); /* after on_done */
+
+/*
+ * Interrupts the run that a kernel has now. A line of input says so before the signal does: a signal alone is lost while the kernel is about
+ * to run code, and the line alone is not read by code that does not return. Nothing is told: a kernel that has ended needs no interrupt.
+ * after_ms: until the signal, which is not sent if the run has ended meanwhile.
+ */
+void cay_context_interrupt(const struct cay_op_world *world, const char *sandbox, const char *exec,
+                           unsigned after_ms);

@@ -318,20 +318,22 @@ const struct cay_op cay_op_context_list = {
 
 static void run_context_interrupt(struct cay_op_call *c)
 {
-        struct cay_viewer viewer = cay_op_viewer(c);
         struct cay_exec_view view;
         struct cay_error err = { 0 };
         char sandbox[CAY_NAME_MAX + 1];
-        const char *field;
+        const char *field = NULL;
+        const struct cay_kernel *kernel;
 
-        if (find_context(c, sandbox, &view, &field, &err) < 0) {
+        if (find_context(c, sandbox, &view, &field, &err) == 0 && view.state == CAY_EXEC_ENDED)
+                cay_fail(&err, CAY_CONFLICT, "context '%s' has ended (%s); restart it", view.context,
+                         view.cause_text);
+        if (err.code != CAY_OK) {
                 cay_op_fail(c, &err, field);
                 return;
         }
-        if (cay_service_exec_signal(c->world->service, &viewer, sandbox, view.id, 2 /* SIGINT */, &err) < 0)
-                cay_op_fail(c, &err, NULL);
-        else
-                answer_context(c, &view, CAY_OP_OK);
+        kernel = cay_kernel_find(view.language);
+        cay_context_interrupt(c->world, sandbox, view.id, kernel ? kernel->signal_after_ms : 0);
+        answer_context(c, &view, CAY_OP_OK);
 }
 
 const struct cay_op cay_op_context_interrupt = {

@@ -370,10 +370,7 @@ static void on_drain(struct cay_op_call *c)
 
 static void interrupt(struct cell *s)
 {
-        struct cay_viewer viewer = cay_op_viewer(s->call);
-        struct cay_error err = { 0 };
-
-        cay_service_exec_signal(s->call->world->service, &viewer, s->sandbox, s->exec, SIGINT, &err);
+        cay_context_interrupt(s->call->world, s->sandbox, s->exec, 0);
 }
 
 static void on_stuck(struct cay_timer *timer)

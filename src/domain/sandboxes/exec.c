@@ -180,6 +180,7 @@ void cay_exec_fill_view(const struct cay_exec *x, struct cay_exec_view *ret)
                 .context = x->context,
                 .language = x->language,
                 .runs_code = x->runs_code,
+                .runs = x->runs,
                 .has_stdin = x->has_stdin,
                 .tty = x->tty,
                 .background = x->background,

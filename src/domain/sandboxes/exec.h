@@ -91,6 +91,7 @@ struct cay_exec_view {
         const char *cwd, *user;         /* "" when not given */
         const char *context, *language; /* "": it is no kernel */
         bool runs_code;                 /* of a kernel: a run has it */
+        uint32_t runs;                  /* that took the kernel, since this front began */
         bool has_stdin, tty, background;
         enum cay_exec_state state;
         uint32_t pid; /* inside the box; 0: not known */

@@ -360,6 +360,7 @@ int cay_exec_watcher_take_kernel(struct cay_exec_watcher *w, struct cay_error *e
                                 "another context",
                                 x->context);
         x->runs_code = w->runs_code = true;
+        x->runs++;
         return 0;
 }
 

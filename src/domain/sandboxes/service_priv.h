@@ -265,6 +265,7 @@ struct cay_exec {
         const char *cwd, *user_text, *argv_json;
         const char *context, *language; /* "": it is no kernel */
         bool runs_code;                 /* of a kernel: a run has it */
+        uint32_t runs;
         const char *term;
         struct cay_field_map env; /* start_mem: may hold secrets, not stored */
         bool is_line, has_stdin, tty, background, output_cut;

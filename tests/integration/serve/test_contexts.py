@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import threading
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon import CAY, Daemon, run_tests, wait_for  # noqa: E402
@@ -123,24 +123,6 @@ def test_bash(d, box):
     assert run(d, box, "false", "bash")["error"]["value"] == "the last command ended with status 1"
 
 
-def interrupted(d, box, context, stream):
-    """The rest of a stream. One interrupt does; on a busy machine one may come before the code can be interrupted."""
-    over = threading.Event()
-
-    def repeat():
-        while not over.wait(5):
-            d.must(200, "POST", path(box, context, "interrupt"))
-
-    d.must(200, "POST", path(box, context, "interrupt"))
-    t = threading.Thread(target=repeat)
-    t.start()
-    try:
-        return list(stream)
-    finally:
-        over.set()
-        t.join()
-
-
 def test_interrupt(d, box):
     on = {"python": "print('on')\n", "javascript": "console.log('on');", "bash": "echo on\n"}
     for context, code in (("python", "import time\ntime.sleep(600)"), ("python", "while True: pass"), ("javascript", "for (;;) {}"),
@@ -152,14 +134,33 @@ def test_interrupt(d, box):
         # A second run is refused while one has the context.
         assert contexts(d, box)[context]["busy"]
         assert d.ask("POST", path(box, context, "run"), {"code": "1"}).status == 409
-        error, end = interrupted(d, box, context, stream)
+        d.must(200, "POST", path(box, context, "interrupt"))
+        error, end = list(stream)
         assert error["event"] == "error" and error["name"] in ("KeyboardInterrupt", "Interrupted"), error
         assert end["event"] == "end" and end["cause"] is None, end
         got = run(d, box, "echo $kept" if context == "bash" else "kept", context)
         assert got["stdout"] == "1\n" or only(got)["text"] == "1", got
     # Nobody's turn: an interrupt does nothing.
-    d.must(200, "POST", path(box, "python", "interrupt"))
-    assert only(run(d, box, "kept"))["text"] == "1"
+    for context in ("python", "javascript"):
+        for _ in range(3):
+            d.must(200, "POST", path(box, context, "interrupt"))
+        assert only(run(d, box, "kept", context))["text"] == "1"
+
+
+def test_interrupt_at_once(d, box):
+    """One interrupt ends a run at whatever moment it comes, and never the next run."""
+    for context, code, forever in (("python", "x = %d", "while True: pass"), ("javascript", "x = %d", "for (;;) {}"),
+                                   ("javascript", "x = %d", "await new Promise(() => setTimeout(() => {}, 600000))"),
+                                   ("bash", "x=%d", "while :; do :; done")):
+        run(d, box, code % 0, context)
+        for n in range(12):
+            stream = events(d, box, forever, context)
+            assert next(stream)["event"] == "started"
+            time.sleep(n / 4000)
+            d.must(200, "POST", path(box, context, "interrupt"))
+            error, end = list(stream)
+            assert error["name"] in ("KeyboardInterrupt", "Interrupted") and end["cause"] is None, (error, end)
+            assert run(d, box, code % n, context)["error"] is None, (context, n)
 
 
 def test_time(d, box):
