@@ -107,6 +107,19 @@ static int put_accounts(const struct cay_buf *accounts, struct cay_buf *out)
         return r;
 }
 
+/* For programs to trust: the host's certificates, then the daemon's own (docs/network.md, secrets). */
+static int put_certificates(const struct docker_plan *p, const struct cay_buf *host, struct cay_buf *out)
+{
+        cay_auto_buf struct cay_buf all = { 0 };
+        int r;
+
+        cay_buf_init(&all, DOCKER_CERTIFICATES_MAX + sizeof(p->ca));
+        r = cay_buf_put(&all, cay_buf_data(host), host->len);
+        if (r == 0)
+                r = cay_buf_puts(&all, p->ca);
+        return r == 0 ? put_member(out, DOCKER_CA_FILE + 1, 0644, 0, cay_buf_data(&all), all.len) : r;
+}
+
 /*
  * With a read-only root an archive may go into a volume only, and of one that goes into /workspace Docker leaves out the member ".", which is that
  * folder. By its name from above the folder is a member like any other, and Docker sees that it is not outside.
@@ -121,7 +134,7 @@ int docker_order_put_workspace(struct cay_buf *out)
 
 int docker_order_put_archive(const struct docker_order *order, const struct docker_facts *facts,
                              const void *init, size_t init_len, const struct cay_buf *accounts,
-                             struct cay_buf *out)
+                             const struct cay_buf *certificates, struct cay_buf *out)
 {
         bool read_only = order->plan.flags & DOCKER_PLAN_READ_ONLY;
         bool fresh = !(order->plan.flags & DOCKER_PLAN_GO_ON);
@@ -144,6 +157,8 @@ int docker_order_put_archive(const struct docker_order *order, const struct dock
                 r = put_member(out, "home/sandbox/", 0755, DOCKER_USER, NULL, 0);
         if (r == 0 && !read_only && fresh)
                 r = put_accounts(accounts, out);
+        if (r == 0 && order->plan.flags & DOCKER_PLAN_CA)
+                r = put_certificates(&order->plan, certificates, out);
         if (r == 0 && fresh)
                 r = put_volumes(&order->plan, out);
         if (r == 0)

@@ -19,6 +19,7 @@
 #include "foundation/sys/fd.h"
 
 #define INIT_MAX (8u * 1024 * 1024)
+#define HOST_CERTIFICATES "/etc/ssl/certs/ca-certificates.crt"
 #define CLOSE_MS 20000 /* for what is left when the front goes and nobody keeps us */
 
 bool docker_broker_knows_user(const struct docker_broker *b, const char *image_id)
@@ -281,25 +282,42 @@ static int find_init(const struct docker_options *o, char *path, size_t size, st
         return 0;
 }
 
+/* ret: with its maximum. */
+static int read_file(const char *path, struct cay_buf *ret)
+{
+        cay_auto_close int fd = sys_open_at(AT_FDCWD, path, O_RDONLY | O_NONBLOCK, 0);
+        char *room = NULL;
+        ssize_t n;
+
+        if (fd < 0)
+                return fd;
+        do {
+                room = cay_buf_room(ret, 64 * 1024);
+                n = room ? read(fd, room, 64 * 1024) : -1;
+                if (n > 0)
+                        cay_buf_added(ret, (size_t)n);
+        } while (n > 0);
+        return n == 0 ? 0 : room ? -errno : -EFBIG;
+}
+
 static int read_init(struct docker_broker *b, struct cay_error *err)
 {
-        char path[4096], *room;
-        cay_auto_close int fd = -1;
-        ssize_t n;
+        char path[4096];
+        int r;
 
         if (find_init(&b->options, path, sizeof(path), err) < 0)
                 return -1;
-        fd = sys_open_at(AT_FDCWD, path, O_RDONLY, 0);
-        if (fd < 0)
-                return cay_fail_sys(err, CAY_UNAVAILABLE, fd, "%.200s", path);
         cay_buf_init(&b->init, INIT_MAX);
-        do {
-                room = cay_buf_room(&b->init, 64 * 1024);
-                n = room ? read(fd, room, 64 * 1024) : -1;
-                if (n > 0)
-                        cay_buf_added(&b->init, (size_t)n);
-        } while (n > 0);
-        return n < 0 ? cay_fail_sys(err, CAY_INTERNAL, room ? -errno : -EFBIG, "read %.200s", path) : 0;
+        r = read_file(path, &b->init);
+        return r < 0 ? cay_fail_sys(err, CAY_UNAVAILABLE, r, "read %.200s", path) : 0;
+}
+
+/* A host without certificates has none to add to the daemon's. They are as they were at the start: later no file can be opened. */
+static void read_certificates(struct docker_broker *b)
+{
+        cay_buf_init(&b->certificates, DOCKER_CERTIFICATES_MAX);
+        if (read_file(HOST_CERTIFICATES, &b->certificates) < 0)
+                cay_buf_done(&b->certificates);
 }
 
 static int set_up(struct docker_broker *b, int argc, char **argv, struct cay_error *err)
@@ -311,6 +329,7 @@ static int set_up(struct docker_broker *b, int argc, char **argv, struct cay_err
         b->loop = cay_loop_new();
         if (!b->loop)
                 return cay_fail(err, CAY_INTERNAL, "no memory");
+        read_certificates(b);
         if (read_init(b, err) < 0 || docker_api_init(&b->api, b->loop, &b->options, err) < 0)
                 return -1;
         b->server.kind = &front;
@@ -369,6 +388,7 @@ int docker_main(int argc, char **argv)
         cay_loop_round(b.loop, 0);
         docker_api_done(&b.api);
         cay_buf_done(&b.init);
+        cay_buf_done(&b.certificates);
         cay_loop_free(b.loop);
         return b.left ? 1 : 0;
 }

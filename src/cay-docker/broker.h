@@ -78,6 +78,7 @@ struct docker_broker {
         struct docker_images images;
         struct docker_volume_task *volume_tasks; /* owned */
         struct cay_buf init;                     /* cay-init's bytes */
+        struct cay_buf certificates; /* of the host, for containers that trust the daemon's, too */
         char with_user[DOCKER_WITH_USER_MAX]
                       [DOCKER_IMAGE_ID]; /* images that have the sandbox's user; "": none */
         unsigned with_user_next;         /* the one that makes room */

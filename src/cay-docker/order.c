@@ -45,7 +45,7 @@ static int check_form(const struct docker_plan *p, struct cay_error *err)
 {
         if (!ends(p->id, sizeof(p->id)) || !ends(p->image, sizeof(p->image)) ||
             !ends(p->owner, sizeof(p->owner)) || !ends(p->template_name, sizeof(p->template_name)) ||
-            !ends(p->workspace_below, sizeof(p->workspace_below)))
+            !ends(p->workspace_below, sizeof(p->workspace_below)) || !ends(p->ca, sizeof(p->ca)))
                 return cay_fail(err, CAY_INVALID, "a text of the plan does not end");
         if (!cay_id_is_valid(p->id))
                 return cay_fail(err, CAY_INVALID, "'%.80s' is no id", p->id);
@@ -60,6 +60,11 @@ static int check_form(const struct docker_plan *p, struct cay_error *err)
         if (p->flags & DOCKER_PLAN_NO_INIT && p->port_count > 0)
                 return cay_fail(err, CAY_UNSUPPORTED,
                                 "ports: a sandbox without init (init: none) publishes none; leave init out");
+        if (p->flags & DOCKER_PLAN_CA && p->flags & (DOCKER_PLAN_NO_INIT | DOCKER_PLAN_READ_ONLY))
+                return cay_fail(err, CAY_UNSUPPORTED,
+                                "secrets: on Docker the daemon's certificate goes into the container as a "
+                                "file, which a read-only root (read_only) or init: none does not take; "
+                                "leave that out");
 #ifndef CAY_TEST_HOOKS
         if (p->test_off != 0)
                 return cay_fail(err, CAY_INVALID, "layers can be switched off in test builds only");

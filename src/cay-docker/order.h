@@ -55,13 +55,16 @@ int docker_order_check(const struct docker_plan *plan, const struct docker_optio
 /* Body of "create a container". 0 or -errno. */
 int docker_order_put_json(const struct docker_order *order, const struct docker_options *o,
                           const struct docker_facts *facts, struct cay_buf *out);
+#define DOCKER_CA_FILE "/etc/cay-ca.pem" /* as domain/model/spec.h has it */
+#define DOCKER_CERTIFICATES_MAX (2u << 20)
+
 /*
- * The archive that goes in before the start: init, its configuration, folders, and those of the accounts (DOCKER_ACCOUNT_COUNT of them)
- * that are not empty. 0 or -errno.
+ * The archive that goes in before the start: init, its configuration, folders, those of the accounts (DOCKER_ACCOUNT_COUNT of them)
+ * that are not empty, and certificates (of the host; used with DOCKER_PLAN_CA alone). 0 or -errno.
  */
 int docker_order_put_archive(const struct docker_order *order, const struct docker_facts *facts,
                              const void *init, size_t init_len, const struct cay_buf *accounts,
-                             struct cay_buf *out);
+                             const struct cay_buf *certificates, struct cay_buf *out);
 /* With a read-only root and nothing else at /workspace that is a volume, and belongs to the sandbox by this archive. */
 bool docker_order_has_workspace_volume(const struct docker_order *order);
 int docker_order_put_workspace(struct cay_buf *out);

@@ -127,7 +127,7 @@ static int put_body(struct docker_task *t)
                 return docker_order_put_json(&t->order, &b->options, &b->facts, &t->body);
         case DOCKER_STEP_ARCHIVE:
                 return docker_order_put_archive(&t->order, &b->facts, cay_buf_data(&b->init), b->init.len,
-                                                t->accounts, &t->body);
+                                                t->accounts, &b->certificates, &t->body);
         case DOCKER_STEP_WORKSPACE:
                 return docker_order_put_workspace(&t->body);
         case DOCKER_STEP_EXEC:

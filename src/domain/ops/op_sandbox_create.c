@@ -322,12 +322,12 @@ static int fill_network(const struct cay_op_call *c, const struct cay_template *
                                 "network: '%s' needs a template that allows it (network_mode), or an "
                                 "administrator; name such a template",
                                 network);
-        if (a->secrets.count > 0 && !(engine->caps & CAY_ENGINE_CAN_EGRESS))
-                return cay_fail(err, CAY_UNSUPPORTED,
-                                "secrets: a sandbox of the %s engine cannot be made to trust this daemon's "
-                                "certificates; leave "
-                                "them out, or choose another engine",
-                                engine->name);
+        if (a->secrets.count > 0 && !(able(engine->caps) & CAY_ENGINE_CAN_EGRESS))
+                return cay_fail(
+                        err, CAY_UNSUPPORTED,
+                        "secrets: the network of sandboxes of the %s engine has no rules, and secrets "
+                        "need them; leave secrets out, or choose another engine",
+                        engine->name);
         if (!(engine->caps & CAY_ENGINE_CAN_EGRESS) &&
             !(engine->caps & CAY_ENGINE_CAN_PROXY &&
               (what->network != CAY_NETWORK_BRIDGE || cay_op_network_has_rules(t, &wish))))

@@ -273,6 +273,11 @@ static int put_plan(const struct cay_spec *spec, struct docker_plan *p, struct c
         p->flags = (spec->options.read_only ? DOCKER_PLAN_READ_ONLY : 0) |
                    (spec->keep ? DOCKER_PLAN_KEEP : 0) | (spec->go_on ? DOCKER_PLAN_GO_ON : 0) |
                    (spec->options.no_init ? DOCKER_PLAN_NO_INIT : 0);
+        if (spec->ca) {
+                p->flags |= DOCKER_PLAN_CA;
+                if (put_word(p->ca, sizeof(p->ca), spec->ca, "the daemon's certificate", err) < 0)
+                        return -1;
+        }
         if (spec->workspace_fd >= 0 && put_folder(spec, p, err) < 0)
                 return -1;
         if (spec->workspace_root > 0) {

@@ -11,7 +11,7 @@
 
 #include "links/helper/helper_message.h"
 
-#define DOCKER_WIRE_VERSION 3u
+#define DOCKER_WIRE_VERSION 4u
 #define DOCKER_WIRE_MAGIC 0x63617964u
 #define DOCKER_BELOW 1024
 #define DOCKER_IMAGE 128
@@ -38,7 +38,8 @@ enum docker_plan_flags {
                 32, /* use the image that was built from the template's Dockerfile; `image` is "" */
         /* nothing is copied into the container: it runs one command, and cay-docker acts as its init */
         DOCKER_PLAN_NO_INIT = 64,
-        DOCKER_PLAN_ALL = 127,
+        DOCKER_PLAN_CA = 128, /* `ca` is used; neither with NO_INIT nor with READ_ONLY */
+        DOCKER_PLAN_ALL = 255,
 };
 
 enum docker_build_flags {
@@ -64,6 +65,7 @@ enum docker_image_state {
 #define DOCKER_VOLUMES_MAX 8u
 #define DOCKER_TARGET 128
 #define DOCKER_LABELS 4096 /* bytes of the caller's labels */
+#define DOCKER_CA 768
 
 enum docker_network {
         DOCKER_NETWORK_NONE, /* loopback alone */
@@ -103,6 +105,7 @@ struct docker_plan { /* descriptor: the link stream */
         struct docker_volume volumes[DOCKER_VOLUMES_MAX];
         /* the caller's labels: name, NUL, value, NUL, …; an empty name ends them */
         char labels[DOCKER_LABELS];
+        char ca[DOCKER_CA]; /* with CA: text that follows the host's certificates in the container's /etc/cay-ca.pem */
 };
 
 struct docker_request {

@@ -274,7 +274,7 @@ class Two(unittest.TestCase):
         made = d.must(201, "POST", "/api/sandboxes", {"network_mode": "bridge"}, token=d.make_token("--scope", "admin"))
         self.assertEqual((made["engine"], made["network"], made["ports"]), ("native", "bridge", []))
         d.must(200, "DELETE", f"/api/sandboxes/{made['sandbox_id']}")
-        for fields, code, word in (({"template": "online", "engine": "docker", "allow": ["a.example"], "secrets": ["KEY"]}, 422, "secrets"), ({"network": "host"}, 422, "host"),
+        for fields, code, word in (({"template": "online", "engine": "docker", "allow": ["a.example"], "secrets": ["KEY"]}, 400, "set it first"), ({"network": "host"}, 422, "host"),
                                    ({"ports": [80]}, 400, "bridge"),
                                    ({"template": "plain", "network": "bridge"}, 403, "plain"),
                                    ({"template": "online", "ports": ["80:80"]}, 400, "1024"),

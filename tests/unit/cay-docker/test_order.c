@@ -165,6 +165,16 @@ static void hostile_plans(void **state)
         assert_int_equal(check(&p, &order), CAY_INVALID);
         p.flags = DOCKER_PLAN_GO_ON;
         assert_int_equal(check(&p, &order), CAY_INVALID);
+        p = plan_of("ok");
+        p.flags = DOCKER_PLAN_CA;
+        memset(p.ca, 'a', sizeof(p.ca));
+        assert_int_equal(check(&p, &order), CAY_INVALID);
+        p.ca[1] = '\0';
+        assert_int_equal(check(&p, &order), CAY_OK);
+        p.flags |= DOCKER_PLAN_READ_ONLY; /* no file would get in */
+        assert_int_equal(check(&p, &order), CAY_UNSUPPORTED);
+        p.flags = DOCKER_PLAN_CA | DOCKER_PLAN_NO_INIT;
+        assert_int_equal(check(&p, &order), CAY_UNSUPPORTED);
 }
 
 static void folders(void **state)
@@ -269,15 +279,20 @@ static void the_archive(void **state)
         struct docker_plan p = plan_of("archive");
         struct docker_order order;
         const uint8_t *at;
-        struct cay_buf tar, accounts[DOCKER_ACCOUNT_COUNT] = { 0 };
+        struct cay_buf tar, accounts[DOCKER_ACCOUNT_COUNT] = { 0 }, certificates;
         unsigned members = 0;
 
         cay_buf_init(&accounts[DOCKER_ACCOUNT_GROUP], 64);
         assert_int_equal(cay_buf_puts(&accounts[DOCKER_ACCOUNT_GROUP], "a:x:1001:\n"), 0);
+        cay_buf_init(&certificates, 64);
+        assert_int_equal(cay_buf_puts(&certificates, "the host's\n"), 0);
         memset(p.secret, 7, sizeof(p.secret));
+        p.flags |= DOCKER_PLAN_CA;
+        snprintf(p.ca, sizeof(p.ca), "the daemon's\n");
         assert_int_equal(check(&p, &order), CAY_OK);
         cay_buf_init(&tar, 1 << 20);
-        assert_int_equal(docker_order_put_archive(&order, &facts, "program", 7, accounts, &tar), 0);
+        assert_int_equal(
+                docker_order_put_archive(&order, &facts, "program", 7, accounts, &certificates, &tar), 0);
         assert_string_equal(docker_order_archive_path(&order), "/");
         for (at = (const uint8_t *)cay_buf_data(&tar);; members++) {
                 struct cay_tar_header h;
@@ -305,11 +320,18 @@ static void the_archive(void **state)
                         assert_int_equal(octal(at + 108), 0);
                         assert_memory_equal(at + CAY_TAR_BLOCK, "a:x:1001:\n", 10);
                 }
+                if (strcmp(h.name, "etc/cay-ca.pem") == 0) {
+                        assert_int_equal(h.mode, 0644);
+                        assert_int_equal(octal(at + 108), 0);
+                        assert_int_equal(h.size, strlen("the host's\nthe daemon's\n"));
+                        assert_memory_equal(at + CAY_TAR_BLOCK, "the host's\nthe daemon's\n", h.size);
+                }
                 assert_string_not_equal(h.name, "etc/passwd"); /* an empty one is left as it is */
                 at += CAY_TAR_BLOCK + h.size + cay_tar_padding(h.size);
         }
-        assert_int_equal(members, 7);
+        assert_int_equal(members, 8);
         cay_buf_done(&tar);
+        cay_buf_done(&certificates);
         cay_buf_done(&accounts[DOCKER_ACCOUNT_GROUP]);
 }
 
