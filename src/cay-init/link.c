@@ -66,6 +66,20 @@ static int on_hello(struct cay_init *init, const struct cay_frame *f, const uint
         return r;
 }
 
+static int on_ping(struct cay_peer *p, const struct cay_frame *f, const uint8_t *payload)
+{
+        struct cay_bytes_reader r;
+        struct cay_bytes_writer w;
+        uint8_t answer[8];
+        uint64_t token;
+
+        cay_reader_init(&r, payload, f->len);
+        token = cay_get_u64(&r);
+        cay_writer_init(&w, answer, sizeof(answer));
+        cay_put_u64(&w, token == CAY_BOX_ASK_KINDS ? token | (CAY_BOX_KIND_COUNT - 1) : token);
+        return cay_peer_send(p, CAY_FRAME_PONG, 0, 0, 0, answer, sizeof(answer));
+}
+
 static int on_open(struct cay_init *init, const struct cay_frame *f, const uint8_t *payload)
 {
         const struct cay_box_resume from_start = { 0 };
@@ -154,7 +168,7 @@ static int on_frame(struct cay_peer *p, const struct cay_frame *f, const uint8_t
                 return -EPROTO;
         switch (f->type) {
         case CAY_FRAME_PING:
-                return cay_peer_send(p, CAY_FRAME_PONG, 0, 0, 0, payload, f->len);
+                return on_ping(p, f, payload);
         case CAY_FRAME_SYNC:
                 cay_channel_forget_ended(init);
                 return 0;

@@ -362,7 +362,8 @@ static int on_open(struct fake_init *init, const struct cay_frame *f, const uint
         struct channel *c = find(init, f->channel);
         struct cay_box_open m;
 
-        if (cay_box_open_decode(payload, f->len, &m) < 0)
+        if (cay_box_open_decode(payload, f->len, &m) < 0 ||
+            (s->knows_no_kinds && m.kind > CAY_BOX_KINDS_UNTOLD))
                 return -EPROTO;
         if (c != NULL) {
                 c->attached = true;
@@ -515,6 +516,22 @@ static int on_hello(struct fake_init *init, const uint8_t *payload, uint32_t len
         return cay_peer_send(&init->peer, CAY_FRAME_WELCOME, 0, 0, 0, out, (size_t)n);
 }
 
+static int on_ping(struct fake_init *init, const uint8_t *payload, uint32_t len)
+{
+        struct cay_bytes_reader r;
+        struct cay_bytes_writer w;
+        uint8_t answer[8];
+        uint64_t token;
+
+        cay_reader_init(&r, payload, len);
+        token = cay_get_u64(&r);
+        if (cay_box_is_about_kinds(token) && !init->script->knows_no_kinds)
+                token |= CAY_BOX_KIND_COUNT - 1;
+        cay_writer_init(&w, answer, sizeof(answer));
+        cay_put_u64(&w, token);
+        return cay_peer_send(&init->peer, CAY_FRAME_PONG, 0, 0, 0, answer, sizeof(answer));
+}
+
 static int on_frame(struct cay_peer *p, const struct cay_frame *f, const uint8_t *payload)
 {
         struct fake_init *init = cay_container_of(p, struct fake_init, peer);
@@ -534,7 +551,7 @@ static int on_frame(struct cay_peer *p, const struct cay_frame *f, const uint8_t
         else if (f->type == CAY_FRAME_SYNC)
                 on_sync(init);
         else if (f->type == CAY_FRAME_PING)
-                r = cay_peer_send(p, CAY_FRAME_PONG, 0, 0, 0, payload, f->len);
+                r = on_ping(init, payload, f->len);
         else if (c != NULL)
                 r = on_channel_frame(init, c, f, payload);
         if (r == 0)

@@ -26,8 +26,9 @@ struct fake_script {
         uint64_t wall_early_ms;      /* enforces the wall limit itself, that much early; 0: does not */
         unsigned end_code;           /* the exec is refused with this enum cay_code; 0: it runs */
         struct cay_box_exec_end end; /* added to what END says: disk_full, denied…, killed, cpu_us */
-        unsigned accept_most;        /* connections that come to its proxy, each saying back what it hears */
-        const char *passwd;          /* what READ of /etc/passwd gives; NULL: not found */
+        bool knows_no_kinds; /* as older ones: the question which kinds it knows is repeated, ACCEPT ends the stream */
+        unsigned accept_most; /* connections that come to its proxy, each saying back what it hears */
+        const char *passwd;   /* what READ of /etc/passwd gives; NULL: not found */
         struct {
                 unsigned code;              /* CHANGES is refused with this enum cay_code; 0: it is not */
                 uint64_t bytes;             /* of the known pattern */

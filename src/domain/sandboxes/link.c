@@ -51,8 +51,20 @@ static void on_welcome(struct cay_box_client *c, const struct cay_box_welcome *w
                         if (!cay_box_client_has_channel(c, w->channels[i]))
                                 cay_box_client_refuse(c, w->channels[i]);
         }
+        if (cay_sandbox_is_proxied(sb))
+                cay_box_client_ask_kinds(c);
         cay_proxy_tend(sb);
         answers(sb);
+}
+
+static void on_kinds(struct cay_box_client *c)
+{
+        struct cay_sandbox *sb = cay_box_client_ctx(c);
+        struct cay_error err = { 0 };
+
+        if (sb->policy != NULL && cay_proxy_check(sb, &err) < 0)
+                cay_log_warn("a sandbox has no way out now", "id=%s error=%s", sb->id, err.msg);
+        cay_proxy_tend(sb);
 }
 
 static void on_pong(struct cay_box_client *c, uint64_t token)
@@ -183,9 +195,9 @@ void cay_link_again(struct cay_sandbox *sb)
 
 int cay_link_attach(struct cay_sandbox *sb, int fd, bool adopting, struct cay_error *err)
 {
-        static const struct cay_box_client_events events = { .on_lost = on_lost,
-                                                             .on_welcome = on_welcome,
-                                                             .on_pong = on_pong };
+        static const struct cay_box_client_events events = {
+                .on_lost = on_lost, .on_welcome = on_welcome, .on_pong = on_pong, .on_kinds = on_kinds
+        };
         int r;
 
         _Static_assert(CAY_STORE_SECRET == CAY_BOX_SECRET && CAY_ENGINE_SECRET == CAY_BOX_SECRET,

@@ -261,7 +261,21 @@ static bool is_to_have_one(const struct cay_sandbox *sb)
 
         return sb->policy != NULL && sb->has_box && sb->client != NULL && n != NULL &&
                cay_sandbox_is_proxied(sb) && !cay_sandbox_is_ending(sb) &&
-               !cay_box_client_awaits_welcome(sb->client) && n->ops->has(n, sb->id);
+               !cay_box_client_awaits_welcome(sb->client) && n->ops->has(n, sb->id) &&
+               cay_box_client_kinds(sb->client) >= CAY_BOX_ACCEPT;
+}
+
+int cay_proxy_check(const struct cay_sandbox *sb, struct cay_error *err)
+{
+        uint16_t kinds = sb->has_box && sb->client != NULL ? cay_box_client_kinds(sb->client) : 0;
+
+        if (kinds == 0 || kinds >= CAY_BOX_ACCEPT || !cay_sandbox_is_proxied(sb))
+                return 0;
+        return cay_fail(
+                err, CAY_CONFLICT,
+                "network: the cay-init in this sandbox is of an older Cay and has no proxy, which is the "
+                "way out of the %s engine; stop the sandbox and start it, then it has today's",
+                sb->engine->name);
 }
 
 void cay_proxy_tend(struct cay_sandbox *sb)

@@ -247,7 +247,7 @@ static int set(struct cay_sandbox *sb, const struct cay_network_change *change, 
                 free(cay_take(sb->policy));
                 sb->egress = CAY_EGRESS_NONE;
         } else if (cay_sandbox_read_policy(sb, change->policy, err) < 0 ||
-                   cay_sandbox_check_datagrams(sb, err) < 0) {
+                   cay_sandbox_check_datagrams(sb, err) < 0 || cay_proxy_check(sb, err) < 0) {
                 return -1;
         }
         sb->limits = change->limits;

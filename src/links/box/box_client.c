@@ -171,13 +171,22 @@ static int on_welcome(struct cay_box_client *c, const uint8_t *payload, uint32_t
 static int on_pong(struct cay_box_client *c, const uint8_t *payload, uint32_t len)
 {
         struct cay_bytes_reader r;
+        uint64_t token;
 
         if (c->pings == 0)
                 return -EPROTO;
         c->pings--;
         cay_reader_init(&r, payload, len);
-        if (c->events.on_pong)
-                c->events.on_pong(c, cay_get_u64(&r));
+        token = cay_get_u64(&r);
+        if (cay_box_is_about_kinds(token)) {
+                c->kinds = (uint16_t)(token & 0xffff);
+                if (c->kinds == 0) /* it repeats the question */
+                        c->kinds = CAY_BOX_KINDS_UNTOLD;
+                if (c->events.on_kinds)
+                        c->events.on_kinds(c);
+        } else if (c->events.on_pong) {
+                c->events.on_pong(c, token);
+        }
         return 0;
 }
 
@@ -310,4 +319,15 @@ int cay_box_client_ping(struct cay_box_client *c, uint64_t token)
         if (r == 0)
                 c->pings++;
         return r;
+}
+
+void cay_box_client_ask_kinds(struct cay_box_client *c)
+{
+        if (c->kinds == 0)
+                cay_box_client_ping(c, CAY_BOX_ASK_KINDS);
+}
+
+uint16_t cay_box_client_kinds(const struct cay_box_client *c)
+{
+        return c->kinds;
 }

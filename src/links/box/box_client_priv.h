@@ -19,6 +19,7 @@ struct cay_box_client {
         bool welcomed, sync_sent;
         bool holds;                            /* sends only HELLO until WELCOME was received */
         unsigned pings;                        /* not answered yet */
+        uint16_t kinds;                        /* the newest that init knows; 0: it has not said so yet */
         uint32_t closes[CAY_BOX_CHANNELS_MAX]; /* CLOSE not sent yet: no room */
         unsigned close_count;
         bool *gone; /* set when freed inside a callback */

@@ -37,6 +37,18 @@ enum cay_box_kind {
 };
 
 /*
+ * A PING that asks which kinds of channels init knows: the lowest 16 bits of its PONG are the number of the newest. An init that does not
+ * know the question repeats it. Only the kinds up to that of SOCKET may be opened before that is known: an OPEN of an unknown kind ends the stream.
+ */
+#define CAY_BOX_ASK_KINDS UINT64_C(0x6b696e64733f0000)
+#define CAY_BOX_KINDS_UNTOLD CAY_BOX_SOCKET
+
+static inline bool cay_box_is_about_kinds(uint64_t token)
+{
+        return (token & ~UINT64_C(0xffff)) == CAY_BOX_ASK_KINDS;
+}
+
+/*
  * Commands and connections are long-lived and may have a reader that stopped. An operation on files is short
  * and must not wait for them.
  */

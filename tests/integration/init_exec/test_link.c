@@ -459,6 +459,10 @@ static void pings_are_answered(void **state)
         while (b.pongs < 20 && now_ms() < until)
                 box_round(&b, 20);
         assert_int_equal(b.pongs, 20);
+        cay_box_client_ask_kinds(b.client);
+        while (cay_box_client_kinds(b.client) == 0 && now_ms() < until)
+                box_round(&b, 20);
+        assert_int_equal(cay_box_client_kinds(b.client), CAY_BOX_KIND_COUNT - 1);
         box_stop(&b);
 }
 

@@ -1056,6 +1056,38 @@ def test_foreign_addresses_bound_inside(rig):
     assert b.inside(bind_foreign, PRIVATE, 80) == 'ECONNRESET'
 
 
+def talk_from(source, host, port):
+    """From an address that is not the sandbox's own: IP_FREEBIND needs no right."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as s:
+        s.setsockopt(socket.SOL_IP, 15, 1)
+        s.settimeout(5)
+        try:
+            s.bind((source, 0))
+            s.connect((host, port))
+            s.sendall(b'who\n')
+            return read_all(s).decode()
+        except OSError as e:
+            return name_of(e)
+
+
+def test_forged_requests(rig):
+    """One sandbox cannot ask in another's name: who asks is told by the namespace that a connection comes from, not by anything in it."""
+    good, evil = rig.box(LIST), rig.box('template public\nown list\nallow other.example:80\n')
+    theirs = good.inside(address_of, 'good.example')
+    assert good.inside(talk, theirs, 80, b'who')
+    before, stats = len(rig.log(good)), rig.net.front.stats(good.id)
+    refused(evil, rig, theirs, 80, 'stands for no name')  # an address that only the other one was told
+    got = evil.inside(ask_proxy, '127.0.0.1', b'\5\1\0', b'\5\1\0\1' + socket.inet_aton(theirs) + b'\0\x50')
+    assert got == b'\5\0\5\2\0\1' + bytes(6), got
+    own = evil.inside(address_of, 'other.example')
+    for source in ('192.0.2.2', '198.18.0.1', HOST, PUBLIC):  # its own; others'
+        for host in (theirs, PUBLIC, PRIVATE):
+            if host != own:
+                assert not evil.inside(talk_from, source, host, 80).startswith(('::ffff:', '2606:')), (source, host)
+    assert evil.inside(talk_from, '192.0.2.2', own, 80) == '::ffff:' + OTHER  # the layer is the table: its own name works
+    assert len(rig.log(good)) == before and rig.net.front.stats(good.id) == stats  # nothing of it is the other's
+
+
 def test_nothing_is_asked_by_a_query(rig):
     """A tunnel needs somebody outside who hears the names: queries alone reach nobody."""
     b = rig.box('template public\nown list\nallow *.rebind.example:80\n', wire.limits(dns_s=1000))

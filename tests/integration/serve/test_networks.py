@@ -560,6 +560,50 @@ def private_networks(port):
         assert get(ada, app, "db.team.internal") == "from db again"
 
 
+def inet_sockets_inside(box_pid):
+    """Of all processes in that network namespace: which of its sockets of TCP, UDP, raw and netlink they have open."""
+    space = os.readlink(f"/proc/{box_pid}/ns/net")
+    inodes = set()
+    for table in ("tcp", "tcp6", "udp", "udp6", "raw", "raw6", "netlink"):
+        with open(f"/proc/{box_pid}/net/{table}", encoding="utf-8") as f:
+            inodes |= {line.split()[9] for line in f.readlines()[1:] if len(line.split()) > 9}
+    held, seen = [], 0
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{pid}/ns/net") != space:
+                continue
+            seen += 1
+            links = [os.readlink(f"/proc/{pid}/fd/{n}") for n in os.listdir(f"/proc/{pid}/fd")]
+        except OSError:
+            continue
+        held += [(pid, at) for at in links if at.removeprefix("socket:[").removesuffix("]") in inodes]
+    return inodes, held, seen
+
+
+def nobody_inside_has_its_sockets(port):
+    """cay-init counts as hostile. With the sockets of a sandbox's network it could lie about what is asked for; neither it nor a command has them."""
+    with Daemon() as d:
+        box = make(d, allow=[f"{HOST}:{port}"])
+        d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": ["sleep", "100"], "background": True})
+        sleeper = wait_for("the command", lambda: pid_of("sleep 100"))
+        inodes, held, seen = inet_sockets_inside(sleeper)
+        assert len(inodes) >= 7 and seen >= 2, (inodes, seen)  # they are there, and so are cay-init and the command
+        assert held == [], held
+        assert fetch(d, box, port) == "from the host"
+
+
+def pid_of(command):
+    words = command.replace(" ", "\0") + "\0"
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", encoding="utf-8") as f:
+                if f.read() == words:
+                    return int(pid)
+        except OSError:
+            pass
+    return None
+
+
 def sockets_of(pid):
     return sum(os.readlink(f"/proc/{pid}/fd/{n}").startswith("socket:") for n in os.listdir(f"/proc/{pid}/fd"))
 
@@ -615,7 +659,7 @@ def an_ordinary_user_has_it(port):
         d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
-TESTS = [rules_hold, settings_are_defaults, private_networks, the_log_is_followed, rules_change, limits_hold, commands_say_what_was_blocked, mistakes_are_told, templates_bound_requests, models_change_it, kernel_refusals_are_told, they_outlive_what_dies, the_command_line_has_it, an_ordinary_user_has_it]
+TESTS = [rules_hold, nobody_inside_has_its_sockets, settings_are_defaults, private_networks, the_log_is_followed, rules_change, limits_hold, commands_say_what_was_blocked, mistakes_are_told, templates_bound_requests, models_change_it, kernel_refusals_are_told, they_outlive_what_dies, the_command_line_has_it, an_ordinary_user_has_it]
 
 if __name__ == "__main__":
     if not shutil.which("python3", path="/usr/bin:/bin"):

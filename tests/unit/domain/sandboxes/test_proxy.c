@@ -198,6 +198,37 @@ static void what_is_not_read_waits(void **state)
         assert_int_equal(change(t, destroy, id), CAY_OK);
 }
 
+/* A sandbox that an older daemon left: it cannot have a proxy, all else works, and whoever asks for one is told what to do. */
+static void an_older_init_has_none(void **state)
+{
+        const struct cay_network_change rules = { .network = CAY_NETWORK_LIST, .policy = POLICY };
+        struct test *t = *state;
+        struct cay_service_health health;
+        char id[CAY_NAME_MAX + 1];
+        struct call c;
+
+        fake_plan.script.accept_most = 1;
+        fake_plan.script.knows_no_kinds = true;
+        create(t, id);
+        settle(t);
+        call_init(&c);
+        cay_service_network_update(t->service, &me, id, &rules, &c.call);
+        assert_int_equal(call_wait(t, &c), CAY_CONFLICT);
+        assert_non_null(strstr(c.call.job.err.msg, "stop the sandbox and start it"));
+        settle(t);
+        assert_int_equal(fake.added + fake.connected, 0);
+        assert_int_equal(change(t, destroy, id), CAY_OK);
+        /* One that has rules already keeps its link. */
+        make(t, id);
+        settle(t);
+        assert_int_equal(fake.added, 1);
+        assert_int_equal(fake.connected, 0);
+        cay_service_health(t->service, &health);
+        assert_int_equal(health.relinks, 0);
+        assert_int_equal(health.links_lost, 0);
+        assert_int_equal(change(t, destroy, id), CAY_OK);
+}
+
 static void there_is_a_limit(void **state)
 {
         struct test *t = *state;
@@ -237,6 +268,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(bytes_and_ends_pass, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(what_is_not_read_waits, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(there_is_a_limit, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(an_older_init_has_none, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(the_next_front_goes_on, set_up, tear_down),
         };
 

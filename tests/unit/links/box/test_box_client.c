@@ -442,6 +442,23 @@ static void pings_are_answered(void **state)
         assert_true(o->token == 0x1122334455667788);
 }
 
+/* An older init repeats the question: it knows what there was before the question. */
+static void kinds_are_asked_for(void **state)
+{
+        struct owner *o = *state;
+
+        cay_box_client_ask_kinds(o->client); /* nobody is there to be asked */
+        join(o);
+        assert_int_equal(cay_box_client_kinds(o->client), 0);
+        cay_box_client_ask_kinds(o->client);
+        RUN_UNTIL(o, cay_box_client_kinds(o->client) > 0);
+        assert_int_equal(cay_box_client_kinds(o->client), CAY_BOX_KINDS_UNTOLD);
+        assert_int_equal(o->pongs, 0); /* it is none of the owner's pings */
+        cay_box_client_ask_kinds(o->client);
+        run(o, 10);
+        assert_int_equal(o->fake.pings, 1); /* once is enough */
+}
+
 static void a_wrong_secret_or_version_ends_the_stream(void **state)
 {
         struct owner *o = *state;
@@ -924,6 +941,7 @@ int main(void)
                 TEST(channels_closed_without_a_stream_are_closed_later),
                 TEST(numbers_of_an_earlier_front_are_left_alone),
                 TEST(pings_are_answered),
+                TEST(kinds_are_asked_for),
                 TEST(a_wrong_secret_or_version_ends_the_stream),
                 TEST(limits_hold),
                 TEST(opens_wait_for_room),
