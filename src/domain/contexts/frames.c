@@ -24,9 +24,13 @@ void cay_frames_done(struct cay_frames *f)
         cay_buf_done(&f->message);
 }
 
-size_t cay_frames_request(const struct cay_frames *f, size_t code_len, char *ret, size_t size)
+size_t cay_frames_request(const struct cay_frames *f, size_t code_len, size_t variables, char *ret,
+                          size_t size)
 {
-        return (size_t)snprintf(ret, size, "run %s %zu\n", f->mark, code_len);
+        /* A kernel from before an upgrade knows three words. */
+        if (variables == 0)
+                return (size_t)snprintf(ret, size, "run %s %zu\n", f->mark, code_len);
+        return (size_t)snprintf(ret, size, "run %s %zu %zu\n", f->mark, code_len, variables);
 }
 
 bool cay_frames_is_over(const struct cay_frames *f)

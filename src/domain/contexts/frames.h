@@ -55,5 +55,9 @@ void cay_frames_done(struct cay_frames *f);
 /* stream: 1 or 2. Bytes behind the end are dropped. */
 void cay_frames_feed(struct cay_frames *f, unsigned stream, const char *bytes, size_t len);
 bool cay_frames_is_over(const struct cay_frames *f); /* both streams have ended */
-/* "run MARK LENGTH\n": what precedes the code. Returns its length. */
-size_t cay_frames_request(const struct cay_frames *f, size_t code_len, char *ret, size_t size);
+/*
+ * "run MARK LENGTH\n": what precedes the code. With variables of this run their number is a fourth word, and they follow, each as
+ * "NAME LENGTH\n" and its value; then the code. Returns its length.
+ */
+size_t cay_frames_request(const struct cay_frames *f, size_t code_len, size_t variables, char *ret,
+                          size_t size);

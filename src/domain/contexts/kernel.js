@@ -280,11 +280,24 @@
                 sendJson('e', { name, value: value.slice(0, 65536), traceback: trace.slice(0, 262144) });
         }
 
-        async function run(code) {
+        /* Returns what they were. */
+        function setVariables(values) {
+                const before = Object.keys(values).map((name) => [name, process.env[name]]);
+                for (const [name, value] of Object.entries(values)) {
+                        if (value === undefined)
+                                delete process.env[name];
+                        else
+                                process.env[name] = value;
+                }
+                return Object.fromEntries(before);
+        }
+
+        async function run(code, variables) {
                 const filename = `<cell ${++count}>`;
                 sent = 0;
                 send('b');
                 send('b', undefined, 2);
+                const before = setVariables(variables);
                 try {
                         const value = await execute(code, filename);
                         if (value !== undefined)
@@ -292,6 +305,7 @@
                 } catch (e) {
                         tellError(e, filename);
                 }
+                setVariables(before);
                 stop = null;
                 if (wasInterrupted)
                         useUp();
@@ -310,21 +324,41 @@
         process.on('unhandledRejection', (e) => process.stderr.write(`${e && e.stack || e}\n`));
 
         /* Requests, one after the other. Reading is asynchronous: what the code left behind (timers, servers) goes on between them. */
+        /* undefined: it is not whole yet. */
+        function takeRequest() {
+                takeInterrupts(); // for a run that is over
+                wasInterrupted = false;
+                let at = 0;
+                const takeLine = () => {
+                        const end = input.indexOf(10, at), words = end < 0 ? [] : input.subarray(at, end).toString('latin1').split(' ');
+                        at = end + 1;
+                        return words;
+                };
+                const takeText = (size) => {
+                        at += Number(size);
+                        return at <= input.length ? input.subarray(at - Number(size), at).toString('utf8') : undefined;
+                };
+                const [, ofRun, size, count] = takeLine(), variables = {};
+                for (let i = 0; i < Number(count || 0); i++) {
+                        const [name, length] = takeLine();
+                        variables[name] = length === undefined ? undefined : takeText(length);
+                        if (variables[name] === undefined)
+                                return undefined;
+                }
+                const code = size === undefined ? undefined : takeText(size);
+                if (code === undefined)
+                        return undefined;
+                input = input.subarray(at);
+                return { mark: ofRun, code, variables };
+        }
+
         async function pump() {
                 if (busy)
                         return;
                 busy = true;
-                for (;;) {
-                        takeInterrupts(); // for a run that is over
-                        wasInterrupted = false;
-                        const end = input.indexOf(10);
-                        const words = end < 0 ? [] : input.subarray(0, end).toString('latin1').split(' ');
-                        if (end < 0 || input.length < end + 1 + Number(words[2]))
-                                break;
-                        const code = input.subarray(end + 1, end + 1 + Number(words[2])).toString('utf8');
-                        input = input.subarray(end + 1 + Number(words[2]));
-                        mark = words[1];
-                        await run(code);
+                for (let request; (request = takeRequest());) {
+                        mark = request.mark;
+                        await run(request.code, request.variables);
                 }
                 busy = false;
         }

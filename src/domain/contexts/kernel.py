@@ -299,13 +299,24 @@ def _cay_kernel(requests):
             value = wait_for(value)
         return value
 
-    def run(code):
+    def set_variables(values):
+        """Returns what they were."""
+        before = {name: os.environb.get(name) for name in values}
+        for name, value in values.items():
+            if value is None:
+                os.environb.pop(name, None)
+            else:
+                os.environb[name] = value
+        return before
+
+    def run(code, variables):
         state["count"] += 1
         state["sent"] = 0
         name = "<cell %d>" % state["count"]
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
         send("b")
         send("b", stream=2)
+        before = set_variables(variables)
         try:
             try:
                 begin()
@@ -326,6 +337,7 @@ def _cay_kernel(requests):
         except BaseException:
             state["running"] = False
             tell_error(*sys.exc_info(), name)
+        set_variables(before)
         flush()
         send("x", stream=2)
         send("d", json.dumps({"execution_count": state["count"]}).encode())
@@ -348,13 +360,17 @@ def _cay_kernel(requests):
         line = requests.readline(128).split()
         if line == [b"interrupt"]:  # for a run that is over
             continue
-        if len(line) != 3 or line[0] != b"run":
+        if len(line) not in (3, 4) or line[0] != b"run":
             return
+        variables = {}
+        for _ in range(int(line[3]) if len(line) == 4 else 0):
+            name, size = requests.readline(512).split()
+            variables[name] = requests.read(int(size))
         code = requests.read(int(line[2]))
         if len(code) != int(line[2]):
             return
         state["mark"] = line[1]
-        run(code.decode("utf-8", "replace"))
+        run(code.decode("utf-8", "replace"), variables)
         if os.getpid() != home:  # a child that the code forked and that came back here
             os._exit(0)
 

@@ -36,8 +36,13 @@
 #define TIMEOUT_MS 300000u
 #define STOP_MS 3000u /* that a kernel has to stop after an interrupt */
 
+#define VARIABLES_MAX 64u
+#define VARIABLE_MAX 4096u
+#define VARIABLE_NAME_MAX 255u
+
 struct run_args {
         const char *id, *context, *code;
+        struct cay_field_map env;
         uint64_t timeout_ms, max_output;
         bool stream;
 };
@@ -53,6 +58,9 @@ static const struct cay_field run_fields[] = {
           .min = 1, .max = CAY_EXEC_STDIN_MAX },
         { "timeout", CAY_FIELD_DURATION, offsetof(struct run_args, timeout_ms), 0,
           "interrupt it after this time; default 5 minutes" },
+        { "env", CAY_FIELD_MAP, offsetof(struct run_args, env), 0,
+          "variables of this run alone; afterwards they are what they were", .max = VARIABLES_MAX,
+          .item_max = VARIABLE_MAX },
         { "stream", CAY_FIELD_BOOL, offsetof(struct run_args, stream), 0, "answer with events as they come" },
         { "max_output", CAY_FIELD_SIZE, offsetof(struct run_args, max_output), 0,
           "bytes of each stream in the answer; default 1 MiB", .min = 1, .max = CAY_EXEC_OUTPUT_MAX },
@@ -413,15 +421,44 @@ static void on_fed(struct cay_job *job)
                 let_go(s);
 }
 
+/* As Bash takes them, which is the strictest. */
+static bool is_variable(const char *name)
+{
+        size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+
+        return len > 0 && len <= VARIABLE_NAME_MAX && name[len] == '\0' &&
+               !(name[0] >= '0' && name[0] <= '9');
+}
+
+static int check_variables(const struct run_args *a, struct cay_error *err)
+{
+        for (unsigned i = 0; i < a->env.count; i++)
+                if (!is_variable(a->env.pairs[i].name))
+                        return cay_fail(err, CAY_INVALID,
+                                        "env: '%.80s' must have letters, digits and '_' only, at most %u, "
+                                        "and no digit "
+                                        "at first",
+                                        a->env.pairs[i].name, VARIABLE_NAME_MAX);
+        return 0;
+}
+
+static int put_request(struct cay_buf *out, const struct cay_frames *f, const struct run_args *a)
+{
+        char head[96];
+        size_t code_len = strlen(a->code);
+        int r = cay_buf_put(out, head, cay_frames_request(f, code_len, a->env.count, head, sizeof(head)));
+
+        for (unsigned i = 0; r == 0 && i < a->env.count; i++)
+                r = cay_buf_printf(out, "%s %zu\n%s", a->env.pairs[i].name, strlen(a->env.pairs[i].value),
+                                   a->env.pairs[i].value);
+        return r < 0 ? r : cay_buf_put(out, a->code, code_len);
+}
+
 static void send_code(struct cell *s, const struct cay_viewer *viewer)
 {
-        const struct run_args *a = s->call->args;
-        char head[80];
-        size_t code_len = strlen(a->code),
-               head_len = cay_frames_request(&s->frames, code_len, head, sizeof(head));
-
-        cay_buf_init(&s->request, sizeof(head) + CAY_EXEC_STDIN_MAX);
-        if (cay_buf_put(&s->request, head, head_len) < 0 || cay_buf_put(&s->request, a->code, code_len) < 0) {
+        cay_buf_init(&s->request,
+                     128 + CAY_EXEC_STDIN_MAX + VARIABLES_MAX * (VARIABLE_MAX + VARIABLE_NAME_MAX + 24));
+        if (put_request(&s->request, &s->frames, s->call->args) < 0) {
                 struct cay_op_call *c = s->call;
 
                 finish(s);
@@ -548,7 +585,7 @@ static void run_context_run(struct cay_op_call *c)
         struct cell *s;
 
         if (cay_service_get(c->world->service, &viewer, a->id, &box, &err) < 0 ||
-            cay_op_check_time(c, "timeout", a->timeout_ms, &err) < 0) {
+            cay_op_check_time(c, "timeout", a->timeout_ms, &err) < 0 || check_variables(a, &err) < 0) {
                 cay_op_fail(c, &err, NULL);
                 return;
         }

@@ -57,6 +57,17 @@ def test_python(d, box):
     assert only(run(d, box, "_ + 1"))["text"] == "42"
 
 
+def test_variables_of_one_run(d, box):
+    for context, code in (("python", "import os; print(os.environ.get('A'))"), ("javascript", "console.log(process.env.A ?? 'None')"),
+                          ("bash", 'echo "${A-None}"')):
+        assert run(d, box, code, context, env={"A": "1 é\n2", "B": ""})["stdout"] == "1 é\n2\n", context
+        assert run(d, box, code, context)["stdout"] == "None\n", context
+    for name in ("1A", "A B", "A=", "", "é", "A" * 256):
+        assert run(d, box, "1", env={name: "x"}, status=400)["error"]["message"].startswith("env"), name
+    assert run(d, box, "1", env={f"A{i}": "x" for i in range(65)}, status=400)["error"]["field"] == "env"
+    assert run(d, box, "len([n for n in os.environ if n.startswith('LONG')])", env={f"LONG{i}": "x" * 4096 for i in range(64)})["results"][0]["text"] == "64"
+
+
 def test_rich(d, box):
     got = run(d, box, """
 class Rich:
@@ -141,10 +152,11 @@ def test_interrupt(d, box):
         got = run(d, box, "echo $kept" if context == "bash" else "kept", context)
         assert got["stdout"] == "1\n" or only(got)["text"] == "1", got
     # Nobody's turn: an interrupt does nothing.
-    for context in ("python", "javascript"):
+    for context in ("python", "javascript", "bash"):
         for _ in range(3):
             d.must(200, "POST", path(box, context, "interrupt"))
-        assert only(run(d, box, "kept", context))["text"] == "1"
+        got = run(d, box, "echo $kept" if context == "bash" else "kept", context)
+        assert got["stdout"] == "1\n" or only(got)["text"] == "1", got
 
 
 def test_interrupt_at_once(d, box):

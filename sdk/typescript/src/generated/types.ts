@@ -2174,6 +2174,8 @@ export interface ContextRunArgs {
   code: string;
   /** interrupt it after this time; default 5 minutes */
   timeout?: number | string | null;
+  /** variables of this run alone; afterwards they are what they were */
+  env?: Record<string, string> | null;
   /** answer with events as they come */
   stream?: boolean | null;
   /** bytes of each stream in the answer; default 1 MiB */

@@ -146,8 +146,10 @@ static void test_request(void **state)
 
         (void)state;
         begin(&s);
-        assert_int_equal(cay_frames_request(&s.frames, 12, head, sizeof(head)), 4 + 32 + 4);
+        assert_int_equal(cay_frames_request(&s.frames, 12, 0, head, sizeof(head)), 4 + 32 + 4);
         assert_string_equal(head, "run " MARK " 12\n");
+        assert_int_equal(cay_frames_request(&s.frames, 12, 3, head, sizeof(head)), 4 + 32 + 6);
+        assert_string_equal(head, "run " MARK " 12 3\n");
         cay_frames_done(&s.frames);
 }
 

@@ -61,7 +61,7 @@ OPS: Dict[str, Op] = {
     "exec_signal": Op("exec_signal", "POST", "/api/sandboxes/{id}/execs/{exec}/signal", ('id', 'exec'), (), ('signal',), False, "exec"),
     "context_create": Op("context_create", "POST", "/api/sandboxes/{id}/contexts", ('id',), (), ('name', 'language', 'cwd', 'env'), False, "exec"),
     "context_list": Op("context_list", "GET", "/api/sandboxes/{id}/contexts", ('id',), (), (), False, "read"),
-    "context_run": Op("context_run", "POST", "/api/sandboxes/{id}/contexts/{context}/run", ('id', 'context'), (), ('code', 'timeout', 'stream', 'max_output'), False, "exec"),
+    "context_run": Op("context_run", "POST", "/api/sandboxes/{id}/contexts/{context}/run", ('id', 'context'), (), ('code', 'timeout', 'env', 'stream', 'max_output'), False, "exec"),
     "context_interrupt": Op("context_interrupt", "POST", "/api/sandboxes/{id}/contexts/{context}/interrupt", ('id', 'context'), (), (), False, "exec"),
     "context_restart": Op("context_restart", "POST", "/api/sandboxes/{id}/contexts/{context}/restart", ('id', 'context'), (), ('env',), False, "exec"),
     "context_remove": Op("context_remove", "DELETE", "/api/sandboxes/{id}/contexts/{context}", ('id', 'context'), (), (), False, "exec"),

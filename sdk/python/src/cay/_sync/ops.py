@@ -1026,6 +1026,7 @@ class Ops:
         context: str,
         code: str,
         timeout: Union[int, float, str, None] = None,
+        env: Optional[Mapping[str, str]] = None,
         stream: Optional[bool] = None,
         max_output: Union[int, float, str, None] = None,
     ) -> ContextRun:
@@ -1035,10 +1036,19 @@ class Ops:
         context: the context's name; a language (python, javascript, bash) is a context that is made when it is first used
         code: the code to run
         timeout: interrupt it after this time; default 5 minutes
+        env: variables of this run alone; afterwards they are what they were
         stream: answer with events as they come
         max_output: bytes of each stream in the answer; default 1 MiB
         """
-        return cast(ContextRun, self._call("context_run", {"id": id, "context": context, "code": code, "timeout": timeout, "stream": stream, "max_output": max_output}))
+        return cast(ContextRun, self._call("context_run", {
+            "id": id,
+            "context": context,
+            "code": code,
+            "timeout": timeout,
+            "env": env,
+            "stream": stream,
+            "max_output": max_output,
+        }))
 
     def context_interrupt(self, *, id: str, context: str) -> Context:
         """Interrupts the code that a context runs; its variables stay
