@@ -32,7 +32,7 @@ static const struct {
         { "etc/ssl", 0755, 0 },
         { "home", 0755, 0 },
         { "home/sandbox", 0750, CAY_BOX_USER },
-        { "home/user", 0750, CAY_BOX_USER }, /* the home that clients of E2B ask for */
+        { "home/user", 0755, CAY_BOX_USER }, /* the home that clients of E2B ask for; root works there, too */
         { "opt", 0755, 0 },
         { "root", 0700, 0 },
         { "run", 01777, 0 },

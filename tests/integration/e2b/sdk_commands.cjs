@@ -35,6 +35,7 @@ run({
     assert.equal((await s.commands.run('mkdir -p ~/a/b && cd ~/a/b && pwd')).stdout, '/home/user/a/b\n')
     assert.equal((await s.commands.run('pwd', { cwd: 'a/b' })).stdout, '/home/user/a/b\n')
     assert.equal((await s.commands.run('pwd', { cwd: '/tmp' })).stdout, '/tmp\n')
+    assert.equal((await s.commands.run('pwd', { cwd: '/home/user', user: 'root' })).stdout, '/home/user\n') // as a template's steps
   },
 
   async background_list_kill() {
