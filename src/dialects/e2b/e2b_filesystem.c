@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dialects/e2b/e2b_changes.h"
 #include "dialects/e2b/e2b_entry.h"
 #include "dialects/e2b/e2b_stream.h"
 #include "dialects/e2b/e2b_watcher.h"
@@ -15,13 +16,16 @@ struct work {
         char path[E2B_PATH_MAX], to[E2B_PATH_MAX];
         int64_t depth;
         struct e2b_stream stream;
-        bool has_begun;
+        struct e2b_changes changes;
+        ssize_t queued; /* by the changes that were sent last, or -errno */
+        bool has_lost;  /* more changes waited than there may be */
 };
 
 static void free_work(void *state)
 {
         struct work *w = state;
 
+        e2b_changes_done(&w->changes);
         e2b_stream_done(&w->stream);
         free(w);
 }
@@ -316,23 +320,20 @@ static int on_begin(struct e2b_request *q, const struct cay_op_bytes *bytes)
         struct work *w = q->state;
 
         (void)bytes;
-        w->has_begun = true;
         return e2b_stream_begin(&w->stream, q, "{\"keepalive\":{}}");
 }
 
-static ssize_t put_change(struct work *w, const char *type, const char *name)
+static void put_change(void *ctx, const struct e2b_change *change)
 {
+        struct work *w = ctx;
         struct cay_json j;
 
-        if (!name)
-                return 0;
         e2b_stream_message(&w->stream, &j);
         cay_json_key(&j, "filesystem");
         cay_json_begin_object(&j);
-        cay_op_key_text(&j, "name", name);
-        cay_op_key_text(&j, "type", type);
+        e2b_change_put(&j, change);
         cay_json_end_object(&j);
-        return e2b_stream_put(&w->stream, &j);
+        w->queued = e2b_stream_put(&w->stream, &j);
 }
 
 static ssize_t put_ready(struct work *w)
@@ -349,22 +350,27 @@ static ssize_t put_ready(struct work *w)
 static ssize_t on_event(struct e2b_request *q, const char *kind, const struct cay_json_value *event)
 {
         struct work *w = q->state;
-        const char *path = e2b_text(event, "path"), *type = e2b_change_type(kind);
+        int r;
 
         if (strcmp(kind, "ready") == 0)
                 return put_ready(w);
-        if (strcmp(kind, "moved") == 0) {
-                ssize_t r = put_change(w, "EVENT_TYPE_RENAME", path);
-
-                return r < 0 ? r : put_change(w, "EVENT_TYPE_CREATE", e2b_text(event, "to"));
-        }
-        return type ? put_change(w, type, path) : 0;
+        w->queued = 0;
+        r = e2b_changes_add(&w->changes, kind, event);
+        w->has_lost = r < 0;
+        return r < 0 ? r : w->queued;
 }
 
 static void on_end(struct e2b_request *q, bool was_cut)
 {
+        struct work *w = q->state;
+
         (void)was_cut;
-        if (e2b_runs(q->world, q->sandbox) && !q->is_gone)
+        if (!q->is_gone)
+                e2b_changes_flush(&w->changes);
+        if (w->has_lost && !q->is_gone)
+                e2b_refuse(q, CAY_LIMIT,
+                           "events were lost: more happened than fits; look at the folder again");
+        else if (e2b_runs(q->world, q->sandbox) && !q->is_gone)
                 e2b_refuse(q, CAY_NOT_FOUND, "the folder is gone");
         else
                 e2b_cut(q);
@@ -376,13 +382,16 @@ static const struct e2b_stream_ops watch_ops = { .on_begin = on_begin,
 
 static void on_to_watch(struct e2b_request *q, const struct cay_json_value *file)
 {
-        const struct work *w = q->state;
+        struct work *w = q->state;
         cay_auto_call_args struct cay_call_args args = { 0 };
 
         if (strcmp(e2b_text(file, "type"), "directory") != 0) {
                 e2b_refuse(q, CAY_INVALID, "path is not a directory: %.200s", w->path);
                 return;
         }
+        e2b_changes_begin(&w->changes, q, w->path, e2b_is_root(w->user));
+        w->changes.put = put_change;
+        w->changes.ctx = w;
         begin_path(q, &args, w->path);
         cay_op_key_bool(&args.j, "recursive", cay_json_value_is_true(e2b_member(q, "recursive")));
         e2b_ask_stream(q, "file_watch", &args, &watch_ops);

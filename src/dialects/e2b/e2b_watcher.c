@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dialects/e2b/e2b_changes.h"
 #include "domain/auth/digest.h"
 #include "foundation/base/fair.h"
 #include "foundation/base/str.h"
@@ -25,30 +26,17 @@ struct e2b_watcher {
         struct cay_guard guard;      /* with the pass of who made it */
         struct cay_timer idle;
         struct cay_budget_owner *owner; /* who is charged for them; NULL: nobody counts */
-        struct cay_buf events;          /* as JSON, with commas between them */
-        bool has_lost;                  /* events that there was no room for */
-        bool is_dropped;                /* freed when the call ends */
+        struct e2b_changes changes;
+        struct cay_buf events; /* as JSON, with commas between them */
+        bool has_lost;         /* events that there was no room for */
+        bool is_dropped;       /* freed when the call ends */
 };
-
-const char *e2b_change_type(const char *kind)
-{
-        static const struct {
-                const char *ours, *theirs;
-        } rows[] = { { "created", "EVENT_TYPE_CREATE" },
-                     { "modified", "EVENT_TYPE_WRITE" },
-                     { "removed", "EVENT_TYPE_REMOVE" },
-                     { "attributes", "EVENT_TYPE_CHMOD" } };
-
-        for (unsigned i = 0; i < CAY_COUNT(rows); i++)
-                if (strcmp(rows[i].ours, kind) == 0)
-                        return rows[i].theirs;
-        return NULL;
-}
 
 static void free_watcher(struct e2b_watcher *w)
 {
         cay_guard_end(&w->guard);
         cay_timer_clear(&w->idle);
+        e2b_changes_done(&w->changes);
         cay_buf_done(&w->events);
         cay_budget_owner_put(w->owner);
         free(w);
@@ -66,6 +54,7 @@ static void drop(struct e2b_watcher *w)
         w->is_dropped = true;
         cay_guard_end(&w->guard);
         cay_timer_clear(&w->idle);
+        e2b_changes_done(&w->changes);
         if (w->ask)
                 cay_call_gone(w->ask);
         else
@@ -91,20 +80,20 @@ static void touch(struct e2b_watcher *w)
 
 /* Events */
 
-static void put_change(struct e2b_watcher *w, const char *type, const char *name)
+static void put_change(void *ctx, const struct e2b_change *change)
 {
+        struct e2b_watcher *w = ctx;
         size_t before = w->events.len;
         struct cay_json j;
         int r = 0;
 
-        if (!name || w->has_lost)
+        if (w->has_lost)
                 return;
         if (before > 0)
                 r = cay_buf_putc(&w->events, ',');
         cay_json_init(&j, &w->events);
         cay_json_begin_object(&j);
-        cay_op_key_text(&j, "name", name);
-        cay_op_key_text(&j, "type", type);
+        e2b_change_put(&j, change);
         cay_json_end_object(&j);
         if (r < 0 || cay_json_end(&j) < 0) {
                 cay_buf_cut(&w->events, before);
@@ -132,18 +121,12 @@ static ssize_t on_event(struct cay_call *a, const char *id, const char *kind,
                         const struct cay_json_value *event)
 {
         struct e2b_watcher *w = cay_call_user(a);
-        const char *path = e2b_text(event, "path"), *type = e2b_change_type(kind);
 
         (void)id;
         if (strcmp(kind, "ready") == 0)
                 answer_created(w);
-        else if (strcmp(kind, "overflow") == 0)
+        else if (strcmp(kind, "overflow") == 0 || e2b_changes_add(&w->changes, kind, event) < 0)
                 w->has_lost = true;
-        else if (strcmp(kind, "moved") == 0) {
-                put_change(w, "EVENT_TYPE_RENAME", path);
-                put_change(w, "EVENT_TYPE_CREATE", e2b_text(event, "to"));
-        } else if (type)
-                put_change(w, type, path);
         return 0;
 }
 
@@ -162,6 +145,7 @@ static void end(struct e2b_watcher *w, const struct cay_error *err)
         bool was_new = w->creator != NULL;
 
         w->ask = NULL;
+        e2b_changes_flush(&w->changes);
         refuse_creator(w, err);
         if (w->is_dropped)
                 free_watcher(w);
@@ -210,7 +194,7 @@ static bool has_room(const struct e2b_request *q)
         return cay_fair_has_room(WATCHERS_MAX, WATCHERS_MAX, all, own) && of_sandbox < OF_SANDBOX_MAX;
 }
 
-static struct e2b_watcher *new_watcher(struct e2b_request *q)
+static struct e2b_watcher *new_watcher(struct e2b_request *q, const char *path, bool as_root)
 {
         struct e2b_watcher *w = calloc(1, sizeof(*w));
         uint8_t random[ID_LEN / 2];
@@ -229,6 +213,9 @@ static struct e2b_watcher *new_watcher(struct e2b_request *q)
         cay_buf_init(&w->events, EVENTS_BYTES);
         if (w->owner)
                 cay_buf_charge(&w->events, &w->owner->budget);
+        e2b_changes_begin(&w->changes, q, path, as_root);
+        w->changes.put = put_change;
+        w->changes.ctx = w;
         w->next = q->e2b->watchers;
         q->e2b->watchers = w;
         q->on_client_gone = on_creator_gone;
@@ -257,7 +244,7 @@ void e2b_watcher_begin(struct e2b_request *q, const char *path, bool as_root, bo
                            OF_SANDBOX_MAX, WATCHERS_MAX);
                 return;
         }
-        w = new_watcher(q);
+        w = new_watcher(q, path, as_root);
         if (!w) {
                 e2b_fail_memory(q);
                 return;

@@ -7,8 +7,6 @@
 
 #include "dialects/e2b/e2b_priv.h"
 
-/* E2B's word for a kind of event of file_watch; NULL: it has none. */
-const char *e2b_change_type(const char *kind);
 /* Answers q, whose form is E2B_FORM_UNARY, when the folder is watched. */
 void e2b_watcher_begin(struct e2b_request *q, const char *path, bool as_root, bool recursive);
 void e2b_watchers_stop(struct cay_e2b *e);

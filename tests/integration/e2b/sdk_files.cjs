@@ -82,6 +82,18 @@ run({
     for (const e of ['create a', 'write a', 'create sub/b', 'chmod a', 'rename a', 'create c', 'remove c'])
       await until(e, async () => seen.includes(e))
     await handle.stop()
+    const entries = {}
+    const events = []
+    const more = await s.files.watchDir('w', (e) => { events.push(`${e.type} ${e.name}`); if (e.entry) entries[`${e.type} ${e.name}`] = e.entry },
+      { recursive: true, includeEntry: true })
+    await s.commands.run('echo text > w/d; chmod 640 w/d; echo 2 > w/sub/e; mkdir w/f; mv w/d w/g; rm w/g')
+    await until('the last', async () => events.includes('remove g'))
+    assert.equal(events.indexOf('remove g'), events.length - 1, events.join()) // in order, whatever waits for its attributes
+    const dir = entries['create f']
+    assert.deepEqual([dir.path, dir.name, dir.type], ['/home/user/w/f', 'f', 'dir'])
+    assert.equal(entries['create sub/e'].path, '/home/user/w/sub/e')
+    for (const gone of ['remove g', 'rename d']) assert.equal(entries[gone], undefined, gone)
+    await more.stop()
     await fails(s.files.watchDir('nothing', () => {}), 'FileNotFoundError')
     await fails(s.files.watchDir('a.txt', () => {}), 'InvalidArgumentError')
   },
@@ -114,6 +126,13 @@ run({
     const gone = await call('GetWatcherEvents', { watcherId })
     assert.deepEqual([gone.status, gone.code], [404, 'not_found'])
     assert.equal((await call('RemoveWatcher', { watcherId })).status, 404)
+    const full = await call('CreateWatcher', { path: 'polled', includeEntry: true })
+    await s.commands.run('echo text > polled/with')
+    await until('its attributes', async () => {
+      const { events } = await call('GetWatcherEvents', { watcherId: full.watcherId })
+      return events.some((e) => e.entry?.path === '/home/user/polled/with' && Number(e.entry.size) === 5)
+    })
+    await call('RemoveWatcher', { watcherId: full.watcherId })
     assert.equal((await call('CreateWatcher', { path: 'nothing' })).code, 'not_found')
     assert.equal((await call('CreateWatcher', { path: 'a.txt' })).code, 'invalid_argument')
     const made = []
