@@ -157,11 +157,27 @@ static void put_text(struct cay_json *j, const char *text)
                 cay_json_text(j, text);
 }
 
+/* Kinds that clients do not know are "extra" for them, whatever their names are: all but those that a result has are passed on. */
+static bool copy_extra(void *ctx, const char *name, const struct cay_json_value *value)
+{
+        const struct copying *c = ctx;
+
+        if (!strchr(name, '/'))
+                return true;
+        cay_json_key(c->j, name);
+        cay_json_value_put(c->j, value);
+        return true;
+}
+
 static bool copy_member(void *ctx, const char *name, const struct cay_json_value *value)
 {
         const struct copying *c = ctx;
         const char *text = cay_json_value_text(value);
 
+        if (strcmp(name, "extra") == 0) {
+                cay_json_value_each(value, copy_extra, ctx);
+                return true;
+        }
         if (strcmp(name, "event") == 0 || cay_json_value_type(value) == CAY_JSON_NULL)
                 return true;
         cay_json_key(c->j, name);
@@ -342,6 +358,10 @@ static void run_code(struct e2b_request *q)
         cay_op_key_text(&args.j, "context", x->context);
         cay_json_key(&args.j, "code");
         cay_json_value_put(&args.j, e2b_member(q, "code"));
+        if (cay_json_value_count(e2b_member(q, "env_vars")) > 0) {
+                cay_json_key(&args.j, "env");
+                cay_json_value_put(&args.j, e2b_member(q, "env_vars"));
+        }
         q->on_fail = on_run_failed;
         q->on_client_gone = interrupt;
         e2b_ask_stream(q, "context_run", &args, &stream_ops);
@@ -442,13 +462,6 @@ static void run_execute(struct e2b_request *q)
         }
         if (context && language) {
                 e2b_refuse(q, CAY_INVALID, "language: excludes context_id");
-                return;
-        }
-        if (cay_json_value_count(cay_json_value_find(body, "env_vars")) > 0) {
-                e2b_refuse(
-                        q, CAY_UNSUPPORTED,
-                        "env_vars: variables of a single run are not supported by this server; give them to "
-                        "the sandbox");
                 return;
         }
         x = calloc(1, sizeof(*x));

@@ -165,9 +165,9 @@ static int check_body(struct e2b_request *q, const char **ret_template, int64_t 
         *ret_template = e2b_text(body, "templateID");
         if (!*ret_template || !(*ret_template)[0])
                 return cay_fail(err, CAY_INVALID, "templateID: required");
-        if (has(body, "mcp") || has(body, "iam"))
-                return cay_fail(err, CAY_UNSUPPORTED, "%s: is not supported by this server",
-                                has(body, "mcp") ? "mcp" : "iam");
+        /* "mcp" is for the client, which starts the gateway of the template mcp-gateway itself. */
+        if (has(body, "iam"))
+                return cay_fail(err, CAY_UNSUPPORTED, "iam: is not supported by this server");
         *ret_timeout = TIMEOUT_S;
         if (has(body, "timeout") && (!e2b_number(body, "timeout", ret_timeout) || *ret_timeout < 0))
                 return cay_fail(err, CAY_INVALID, "timeout: must be a number of seconds, at least 0");

@@ -10,7 +10,7 @@
 #include "foundation/json/json_in.h"
 
 #define E2B_ENVD_VERSION "0.6.13" /* clients of 2.51 use everything from 0.6.4 on */
-#define E2B_ROUTES_MAX 64u
+#define E2B_ROUTES_MAX 96u
 #define E2B_JSON "application/json"
 #define E2B_ANSWER_MAX (16u << 20) /* bytes of an answer */
 

@@ -35,7 +35,26 @@ run({
     assert.match(done.error.traceback, /line 2, in f/)
     assert.equal((await s.runCode('x')).text, '41')
     await fails(s.runCode('1', { language: 'cobol' }), 'SandboxError')
-    await fails(s.runCode('1', { envs: { A: '1' } }), 'SandboxError') // docs/e2b.md
+  },
+
+  async variables_of_one_run() {
+    const read = { python: 'import os; [os.environ.get("FROM_CREATE"), os.environ.get("OWN")]', js: '[process.env.FROM_CREATE, process.env.OWN ?? null]' }
+    for (const [language, code] of Object.entries(read)) {
+      const envs = { OWN: 'é "x"\n$y', FROM_CREATE: 'two' }
+      assert.deepEqual((await s.runCode(code, { language, envs })).results[0].json, ['two', 'é "x"\n$y'])
+      assert.deepEqual((await s.runCode(code, { language })).results[0].json, ['one', null])
+      assert.equal((await s.runCode('1/0; throw new Error()', { language, envs })).results.length, 0)
+      assert.deepEqual((await s.runCode(code, { language })).results[0].json, ['one', null])
+    }
+    const bash = async (code, envs) => (await s.runCode(code, { language: 'bash', envs })).logs.stdout.join('')
+    await bash('plain=kept; export LC_ALL=C.UTF-8 name=mine')
+    const envs = { OWN: 'é "x"\n$y \'', FROM_CREATE: '', plain: '1', name: '2', LC_ALL: 'C' }
+    const shown = 'printf "[%s]" "$OWN" "$FROM_CREATE" "$plain" "$name" "$LC_ALL"; env | grep -c ^plain='
+    assert.equal(await bash(shown, envs), '[é "x"\n$y \'][][1][2][C]1\n')
+    assert.equal(await bash(shown), '[][one][kept][mine][C.UTF-8]0\n')
+    await fails(s.runCode('while true; do :; done', { language: 'bash', envs, timeoutMs: 500 }), 'TimeoutError')
+    assert.equal(await bash(shown), '[][one][kept][mine][C.UTF-8]0\n')
+    await fails(s.runCode('1', { envs: { 'not a name': '1' } }), 'SandboxError')
   },
 
   async languages() {
