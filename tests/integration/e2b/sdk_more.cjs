@@ -65,7 +65,9 @@ run({
     assert.deepEqual((await Volume.list()).map((w) => w.name), ['e2b-volume'])
     assert.equal((await Volume.getInfo('e2b-volume')).volumeId, 'e2b-volume')
     const again = await Volume.connect('e2b-volume')
-    await fails(again.readFile('/f')) // only sandboxes reach its files: docs/e2b.md
+    for (const asked of [again.readFile('/f'), again.writeFile('/f', 'x'), again.list('/'), again.getInfo('/f'), again.exists('/f'),
+      again.makeDir('/d'), again.updateMetadata('/f', { mode: 0o600 }), again.remove('/f')])
+      assert.match((await fails(asked)).message, /token|volumes|key is needed/) // only sandboxes reach its files: docs/e2b.md
     assert.equal(await Volume.destroy('e2b-volume'), true)
     assert.equal(await Volume.destroy('e2b-volume'), false)
     await fails(Volume.getInfo('e2b-volume'), 'VolumeNotFoundError')

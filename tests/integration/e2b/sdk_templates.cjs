@@ -71,7 +71,7 @@ run({
       .copy('a.txt', '/opt/renamed.txt', { user: 'root', mode: 0o600 })
       .copy('src', '/opt/all')
       .copy('*.txt', 'texts/')
-      .copy('my file', '/tmp/')
+      .copyItems([{ src: 'my file', dest: '/tmp/' }])
       .copy('src/deep/two.py', '/opt/new/place/')
       .runCmd('cat /opt/all/deep/two.py > seen')
     await Template.build(template, 'e2b-files')
