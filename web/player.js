@@ -2,7 +2,7 @@
 // Plays a recorded terminal (asciicast v2) in a dialog: at any speed, from any place.
 import { h, button, iconButton, setText } from './dom.js';
 import * as api from './api.js';
-import { loadTerminal } from './load_terminal.js';
+import { loadTerminal } from './load_later.js';
 import { show } from './file_path.js';
 import * as format from './format.js';
 

@@ -7,15 +7,13 @@ import { live } from './live.js';
 import * as format from './format.js';
 import { upperFirst } from './format.js';
 import { Life, lifeOf, whyGone } from './life.js';
-import { loadTerminal } from './load_terminal.js';
+import { loadTerminal } from './load_later.js';
 import './files.js';
 import './activity.js';
 import './timeline.js';
 import './processes.js';
 import './charts.js';
 import './network.js';
-import './load_desktop.js';
-import './load_browser.js';
 
 /** Why there is no terminal, or nothing in a pane. */
 const STOPPED = { paused: 'This sandbox is paused', stopped: 'This sandbox is stopped', error: 'This sandbox has failed', creating: 'This sandbox is being created' };
