@@ -9,22 +9,16 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "foundation/base/str.h"
 #include "foundation/sys/fd.h"
 #include "foundation/sys/landlock.h"
+#include "foundation/sys/seccomp_calls.h"
 #include "foundation/sys/syscalls.h"
 
 static const struct sys_seccomp_row rows[] = {
-#define CALL(name) { SYS_##name, SYS_SECCOMP_PASS, 0, 0 },
-#define WITHOUT(name, arg, bits) { SYS_##name, SYS_SECCOMP_NO_BITS, arg, bits },
-#define WITH(name, arg, value) { SYS_##name, SYS_SECCOMP_EQUALS, arg, value },
 #include "cay-agent/calls.def"
-#undef CALL
-#undef WITHOUT
-#undef WITH
 };
 
 const struct sys_seccomp_row *agent_calls(unsigned *ret_count)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walls around cay-docker; the theory is in confine.h. */
+/* Restrictions on cay-docker; confine.h has the theory. */
 #include "cay-docker/confine.h"
 
 #include <errno.h>
@@ -12,13 +12,12 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 
 #include "domain/auth/digest.h"
 #include "foundation/base/log.h"
 #include "foundation/sys/fd.h"
 #include "foundation/sys/landlock.h"
-#include "foundation/sys/seccomp_list.h"
+#include "foundation/sys/seccomp_calls.h"
 
 #define NAMESPACES                                                                                           \
         (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |        \
@@ -37,13 +36,7 @@
 #endif
 
 static const struct sys_seccomp_row rows[] = {
-#define CALL(name) { SYS_##name, SYS_SECCOMP_PASS, 0, 0 },
-#define WITHOUT(name, arg, bits) { SYS_##name, SYS_SECCOMP_NO_BITS, arg, bits },
-#define WITH(name, arg, value) { SYS_##name, SYS_SECCOMP_EQUALS, arg, value },
 #include "cay-docker/calls.def"
-#undef CALL
-#undef WITHOUT
-#undef WITH
 };
 
 /* The registry's folder: where templates' Dockerfiles lie. -1: there is none. */

@@ -4,7 +4,7 @@
  * comes out has no network or one of its own, no capability, no new privileges, user 1001, our labels, an image of the list, at most one
  * folder, below a root of the list, and volumes of its owner's. Pure but for the look at that folder.
  *
- * With DOCKER_PLAN_NO_INIT the container runs one command, in the same walls. There is nobody in it who could compare the folder that
+ * With DOCKER_PLAN_NO_INIT the container runs one command, with the same restrictions. There is nobody in it who could compare the folder that
  * Docker mounted with the one that was looked at here, so such a workspace has to lie where nobody but the machine's
  * administrator and whoever started us can put another in its place.
  */

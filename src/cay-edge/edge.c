@@ -11,7 +11,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,14 +21,11 @@
 #include "foundation/sys/confine.h"
 #include "foundation/sys/fd.h"
 #include "foundation/sys/landlock.h"
-#include "foundation/sys/seccomp_list.h"
+#include "foundation/sys/seccomp_calls.h"
 #include "foundation/sys/unix_socket.h"
 
 #define NOBODY 65534u
 #define TRUSTED_DEFAULT "/etc/ssl/certs/ca-certificates.crt"
-
-#define CALL(name) { SYS_##name, SYS_SECCOMP_PASS, 0, 0 },
-#define WITHOUT(name, arg, bits) { SYS_##name, SYS_SECCOMP_NO_BITS, arg, bits },
 
 static const struct sys_seccomp_row main_rows[] = {
 #include "cay-edge/edge_calls.def"
@@ -39,9 +35,6 @@ static const struct sys_seccomp_row main_rows[] = {
 static const struct sys_seccomp_row child_rows[] = {
 #include "cay-edge/edge_calls.def"
 };
-
-#undef CALL
-#undef WITHOUT
 
 struct child {
         pid_t pid; /* 0: free */

@@ -8,26 +8,19 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "foundation/base/log.h"
 #include "foundation/sys/confine.h"
 #include "foundation/sys/fd.h"
 #include "foundation/sys/landlock.h"
-#include "foundation/sys/seccomp_list.h"
+#include "foundation/sys/seccomp_calls.h"
 #include "foundation/sys/syscalls.h"
 
 #define NOBODY 65534u
 
 static const struct sys_seccomp_row rows[] = {
-#define CALL(name) { SYS_##name, SYS_SECCOMP_PASS, 0, 0 },
-#define WITHOUT(name, arg, bits) { SYS_##name, SYS_SECCOMP_NO_BITS, arg, bits },
-#define WITH(name, arg, value) { SYS_##name, SYS_SECCOMP_EQUALS, arg, value },
 #include "cay-net/calls.def"
-#undef CALL
-#undef WITHOUT
-#undef WITH
 };
 
 int net_give_up_root(const struct net_options *o, struct cay_error *err)

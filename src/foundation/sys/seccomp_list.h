@@ -4,8 +4,7 @@
  * the process, with a line on standard error that has the call's number. A row allows a call always, or by
  * the low half of one of its arguments.
  *
- * A program has its rows in a file of its own (calls.def) and includes it between definitions of CALL,
- * WITHOUT and WITH.
+ * A program has its rows in a file of its own (calls.def), whose words seccomp_calls.h defines.
  */
 #pragma once
 
