@@ -173,15 +173,14 @@ static void on_deadline(struct cay_timer *t)
 }
 
 static const char *const tls_words[CAY_TLS_FAULT_COUNT] = {
-        [CAY_TLS_PEER_UNTRUSTED] = "ca.pem does not vouch for its certificate",
+        [CAY_TLS_PEER_UNTRUSTED] = "its certificate is not signed by ca.pem",
         [CAY_TLS_PEER_EXPIRED] = "its certificate has expired",
         [CAY_TLS_PEER_TOO_EARLY] = "its certificate is not valid yet",
         [CAY_TLS_PEER_OTHER_NAME] = "its certificate is for another name or address than this one",
-        [CAY_TLS_OWN_REFUSED] =
-                "it does not accept our certificate (cert.pem): another authority signed it than the one "
-                "that Docker trusts",
+        [CAY_TLS_OWN_REFUSED] = "it does not accept our certificate (cert.pem): an authority signed it that "
+                                "Docker does not trust",
         [CAY_TLS_OWN_EXPIRED] = "our certificate (cert.pem) has expired",
-        [CAY_TLS_OWN_MISSING] = "it wants a certificate of ours (cert.pem), and got none",
+        [CAY_TLS_OWN_MISSING] = "it requires a client certificate (cert.pem), and none was sent",
         [CAY_TLS_NOT_SPOKEN] = "it does not speak TLS on this port",
         [CAY_TLS_OTHER_FAULT] = "TLS failed",
 };

@@ -248,7 +248,8 @@ static void on_keeper_end(struct helper_server *e)
         helper_server_let_front_go(e);
         docker_images_done(b); /* builds go on without anybody who could end them */
         if (live > 0)
-                cay_log_warn("stopping containers: nobody would hold them to their time", "count=%u", live);
+                cay_log_warn("stopping containers: nothing would enforce their time limits", "count=%u",
+                             live);
         b->closing = b->stopping = true;
         docker_broker_idle(b);
 }

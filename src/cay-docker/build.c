@@ -150,15 +150,15 @@ static int check(const struct docker_image_task *t, struct cay_error *err)
         for (const struct docker_image_task *other = b->images.tasks; other; other = other->next)
                 count++;
         if (count > TASKS_MAX)
-                return cay_fail(err, CAY_LIMIT, "too much is asked about images at once");
+                return cay_fail(err, CAY_LIMIT, "too many requests about images are pending; try again");
         if (t->req.type == DOCKER_image_list)
                 return 0;
         if (!docker_template_is_name(t->req.image.name, sizeof(t->req.image.name)) ||
             t->req.image.flags & ~(unsigned)DOCKER_BUILD_ALL)
-                return cay_fail(err, CAY_INVALID, "this is no name of a template");
+                return cay_fail(err, CAY_INVALID, "not a valid name of a template");
         if (docker_image_building(&b->images, t->req.image.name, t))
                 return cay_fail(err, CAY_CONFLICT,
-                                "template '%s' is being built: remove it when that has ended",
+                                "template '%s' is being built; remove its image when the build has ended",
                                 t->req.image.name);
         return 0;
 }

@@ -158,7 +158,7 @@ static void on_records(struct cay_watch *w, uint32_t events)
         if (n < 0 && room && (errno == EAGAIN || errno == EINTR))
                 return;
         if (n < 0)
-                cay_fail(&c->err, CAY_INTERNAL, "reading the build's files told too much");
+                cay_fail(&c->err, CAY_INTERNAL, "reading the build's files: its process reported too much");
         end(c);
 }
 

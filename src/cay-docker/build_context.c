@@ -158,8 +158,7 @@ static int add_file(struct walk *w, int dirfd, const char *name, struct cay_erro
         if (fd < 0 || fstat(fd, &st) < 0)
                 return cay_fail_sys(err, CAY_CONFLICT, fd < 0 ? fd : -errno, "read '%.100s'", w->path);
         if (!S_ISREG(st.st_mode))
-                return cay_fail(err, CAY_CONFLICT, "'%.100s' became something else while it was read",
-                                w->path);
+                return cay_fail(err, CAY_CONFLICT, "'%.100s' was replaced while it was read", w->path);
         if ((uint64_t)st.st_size > DOCKER_CONTEXT_BYTES - w->c->bytes)
                 st.st_size = (off_t)(DOCKER_CONTEXT_BYTES - w->c->bytes) + 1; /* refused behind this */
         bytes = malloc((size_t)st.st_size + 1);
@@ -191,7 +190,7 @@ static int add_folder(struct walk *w, int dirfd, const char *name, const struct 
         if (is_out && !w->ignore.has_exceptions)
                 return 0;
         if (depth == DOCKER_CONTEXT_DEPTH)
-                return cay_fail(err, CAY_LIMIT, "'%.100s': folders lie deeper than %u in each other", w->path,
+                return cay_fail(err, CAY_LIMIT, "'%.100s': folders are nested more than %u deep", w->path,
                                 DOCKER_CONTEXT_DEPTH);
         fd = sys_open_beneath(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
         if (fd < 0)
@@ -272,8 +271,7 @@ static int put_args(const struct cay_template *t, struct docker_context *c, stru
         }
         cay_json_end_object(&j);
         if (cay_json_end(&j) < 0)
-                return cay_fail(err, CAY_INVALID,
-                                "build.args: are longer than %u bytes together; shorten them",
+                return cay_fail(err, CAY_INVALID, "build.args: longer than %u bytes in total; shorten them",
                                 DOCKER_CONTEXT_ARGS);
         cay_str_copy(c->args, sizeof(c->args), cay_buf_data(&out));
         return 0;
@@ -359,7 +357,7 @@ static int find(const struct cay_template_set *set, const char *name, const stru
 {
         *ret = cay_template_find(set, name);
         if (!*ret)
-                return cay_fail(err, CAY_NOT_FOUND, "template: there is no '%.63s'", name);
+                return cay_fail(err, CAY_NOT_FOUND, "template: '%.63s' does not exist", name);
         if ((*ret)->root != CAY_TEMPLATE_ROOT_DOCKERFILE)
                 return cay_fail(err, CAY_CONFLICT,
                                 "template '%.63s' is not built: it has a %s, no dockerfile", name,

@@ -171,7 +171,7 @@ static int add_line(struct docker_ignore *ig, char *line, struct cay_error *err)
         if (line[0] == '\0')
                 return 0;
         if (ig->count == DOCKER_IGNORE_PATTERNS)
-                return cay_fail(err, CAY_INVALID, ".dockerignore: has more than %u patterns; write fewer",
+                return cay_fail(err, CAY_INVALID, ".dockerignore: more than %u patterns; use fewer",
                                 DOCKER_IGNORE_PATTERNS);
         ig->rows[ig->count].pattern = line;
         ig->rows[ig->count++].takes_in = takes_in;
@@ -187,7 +187,7 @@ int docker_ignore_parse(struct docker_ignore *ig, const char *text, size_t len, 
         *ig = (struct docker_ignore){ 0 };
         if (len > DOCKER_IGNORE_MAX || memchr(text, '\0', len))
                 return cay_fail(err, CAY_INVALID,
-                                ".dockerignore: has more than %u bytes or is no text; shorten it",
+                                ".dockerignore: more than %u bytes, or not a text; shorten it",
                                 DOCKER_IGNORE_MAX);
         ig->text = strndup(text, len);
         if (!ig->text)

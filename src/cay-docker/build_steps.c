@@ -143,7 +143,7 @@ static void on_built(struct docker_image_task *t)
         if (t->call.status != 200) {
                 if (t->call.status == 0 && t->call.err.code == CAY_TIMEOUT)
                         cay_fail(&err, CAY_TIMEOUT,
-                                 "took longer than %llu s: have its build.timeout in the registry raised",
+                                 "took longer than %llu s; raise its build.timeout in the registry",
                                  (unsigned long long)t->context.build_ms / 1000);
                 else
                         docker_call_fail(&t->call, "build", &err);

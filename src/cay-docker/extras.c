@@ -28,7 +28,7 @@ static int check_ports(const struct docker_plan *p, struct cay_error *err)
                 if (p->ports[i].inside == 0)
                         return cay_fail(err, CAY_INVALID, "ports: 1 to 65535");
                 if (p->ports[i].host > 0 && p->ports[i].host < DOCKER_PORT_WISH_MIN)
-                        return cay_fail(err, CAY_INVALID, "ports: on the host from %u to 65535",
+                        return cay_fail(err, CAY_INVALID, "ports: a host port is from %u to 65535",
                                         DOCKER_PORT_WISH_MIN);
                 for (unsigned k = 0; k < i; k++)
                         if (p->ports[k].inside == p->ports[i].inside)
@@ -55,19 +55,20 @@ static bool is_taken(const char *target)
 static int check_volume(const struct docker_plan *p, const struct docker_volume *v, struct cay_error *err)
 {
         if (!has_ending(v->name, sizeof(v->name)) || !cay_id_is_valid(v->name))
-                return cay_fail(err, CAY_INVALID, "a volume's name is one of a-z, 0-9 and '-'");
+                return cay_fail(err, CAY_INVALID, "a volume's name has only a-z, 0-9 and '-'");
         if (!has_ending(v->target, sizeof(v->target)) || v->target[0] != '/' ||
             !cay_path_is_plain(v->target + 1) || is_taken(v->target) ||
             !cay_utf8_valid(v->target, strlen(v->target)))
                 return cay_fail(err, CAY_INVALID,
-                                "volume '%s': its place is an absolute path, outside of /proc, /sys, /dev, "
+                                "volume '%s': its path must be absolute, and outside of /proc, /sys, /dev, "
                                 "/etc and /.cay",
                                 v->name);
         if (strcmp(v->target, "/workspace") == 0 && p->flags & DOCKER_PLAN_WORKSPACE)
-                return cay_fail(err, CAY_INVALID, "volume '%s': /workspace is a folder already", v->name);
+                return cay_fail(err, CAY_INVALID, "volume '%s': /workspace is a mapped folder already",
+                                v->name);
         if (p->flags & DOCKER_PLAN_READ_ONLY && !v->read_only)
                 return cay_fail(err, CAY_UNSUPPORTED,
-                                "volume '%s': with a read-only root a volume is read-only, too", v->name);
+                                "volume '%s': with a read-only root it must be read-only (:ro)", v->name);
         if (p->owner[0] == '\0')
                 return cay_fail(err, CAY_INVALID, "volume '%s': a volume needs an owner", v->name);
         return 0;

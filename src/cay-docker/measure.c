@@ -60,7 +60,7 @@ void docker_measure_let_go(struct docker_broker *b, struct docker_box *box, cons
 
         if (!box->measure)
                 return;
-        cay_fail(&err, CAY_CONFLICT, "box '%s' %s before its figures were there: ask again", box->id, why);
+        cay_fail(&err, CAY_CONFLICT, "box '%s' %s before its figures were read; try again", box->id, why);
         finish(box->measure, NULL, &err);
 }
 

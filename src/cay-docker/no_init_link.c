@@ -218,7 +218,7 @@ static const char *why_not(const struct docker_no_init *o, const struct cay_box_
         if (exec->flags & CAY_BOX_TTY)
                 return WITHOUT "has no terminal; leave it out, or make one with an init";
         if (!is_own(exec->uid) || !is_own(exec->gid))
-                return "the docker engine runs commands as user 1001 alone";
+                return "the docker engine runs commands only as user 1001";
         *ret = CAY_CONFLICT;
         if (o->state == DOCKER_NO_INIT_STARTING || o->state == DOCKER_NO_INIT_RUNNING || o->number != 0)
                 return WITHOUT "runs one command, which runs now: make another sandbox";
@@ -226,9 +226,9 @@ static const char *why_not(const struct docker_no_init *o, const struct cay_box_
                 return WITHOUT "runs one command, which has run: make another sandbox";
         *ret = CAY_INVALID;
         if (!is_text(exec))
-                return WITHOUT "takes words, environment and directory in UTF-8 alone";
+                return WITHOUT "takes words, environment and directory only in UTF-8";
         if (exec->cwd.len > 0 && exec->cwd.ptr[0] != '/')
-                return WITHOUT "takes an absolute working directory alone";
+                return WITHOUT "takes only an absolute working directory";
         return NULL;
 }
 

@@ -76,7 +76,7 @@ static void lose(struct docker_no_init *o, const char *why)
 
 void docker_no_init_cut(struct docker_no_init *o)
 {
-        lose(o, "Docker went while it started");
+        lose(o, "the connection to Docker was lost while it started");
 }
 
 /* Output */
@@ -454,7 +454,7 @@ static void on_inspected(struct docker_call *c)
 
         if (c->status != 200 ||
             cay_json_in_parse(cay_buf_data(&c->body), c->body.len, NULL, &doc, &bad) < 0) {
-                lose(o, c->status == 404 ? "the container was removed" : "Docker does not tell how it ended");
+                lose(o, c->status == 404 ? "the container was removed" : "Docker did not say how it ended");
                 return;
         }
         state = cay_json_value_find(cay_json_in_root(doc), "State");
@@ -463,7 +463,7 @@ static void on_inspected(struct docker_call *c)
                 return;
         }
         if (!cay_json_value_i64(cay_json_value_find(state, "ExitCode"), &code) || code < 0) {
-                lose(o, "Docker tells no exit code");
+                lose(o, "Docker gave no exit code");
                 return;
         }
         oom = cay_json_value_is_true(cay_json_value_find(state, "OOMKilled")) ||

@@ -38,7 +38,7 @@ static int parse_tcp(const char *text, bool tls, struct docker_host *ret, struct
                 from = text + 1;
                 colon = memchr(from, ']', (size_t)(end - from));
                 if (!colon || (colon + 1 < end && colon[1] != ':'))
-                        return cay_fail(err, CAY_INVALID, "docker host '%.100s': no such address", text);
+                        return cay_fail(err, CAY_INVALID, "docker host '%.100s': not a valid address", text);
                 if (colon + 1 < end)
                         port = colon + 2;
                 end = colon + 1 < end ? end : colon + 1;
@@ -51,21 +51,21 @@ static int parse_tcp(const char *text, bool tls, struct docker_host *ret, struct
         }
         if (colon == from || (size_t)(colon - from) >= sizeof(ret->host) ||
             memchr(from, '/', (size_t)(end - from)))
-                return cay_fail(err, CAY_INVALID, "docker host '%.100s': tcp://HOST[:PORT]", text);
+                return cay_fail(err, CAY_INVALID, "docker host '%.100s': must be tcp://HOST[:PORT]", text);
         memcpy(ret->host, from, (size_t)(colon - from));
         ret->host[colon - from] = '\0';
         if (port > text && port <= end) { /* of the text, which may end in a slash */
                 size_t len = (size_t)(end - port);
 
                 if (len >= sizeof(ret->port))
-                        return cay_fail(err, CAY_INVALID, "docker host '%.100s': no such port", text);
+                        return cay_fail(err, CAY_INVALID, "docker host '%.100s': not a valid port", text);
                 memcpy(ret->port, port, len);
                 ret->port[len] = '\0';
         } else {
                 cay_str_copy(ret->port, sizeof(ret->port), port);
         }
         if (!is_port(ret->port))
-                return cay_fail(err, CAY_INVALID, "docker host '%.100s': no such port", text);
+                return cay_fail(err, CAY_INVALID, "docker host '%.100s': not a valid port", text);
         ret->kind = tls ? DOCKER_HOST_TLS : DOCKER_HOST_TCP;
         return 0;
 }
@@ -78,10 +78,10 @@ int docker_host_parse(const char *text, bool tls, struct docker_host *ret, struc
                 text = "unix://" SOCKET_USUAL;
         if (cay_str_starts(text, "unix://")) {
                 if (text[7] != '/' || !cay_str_copy(host.path, sizeof(host.path), text + 7))
-                        return cay_fail(
-                                err, CAY_INVALID,
-                                "docker host '%.100s': unix:// and an absolute path of at most %zu bytes",
-                                text, sizeof(host.path) - 1);
+                        return cay_fail(err, CAY_INVALID,
+                                        "docker host '%.100s': must be unix:// and an absolute path of at "
+                                        "most %zu bytes",
+                                        text, sizeof(host.path) - 1);
         } else if (cay_str_starts(text, "tcp://")) {
                 if (parse_tcp(text + 6, tls, &host, err) < 0)
                         return -1;
@@ -104,7 +104,7 @@ static bool is_image(const char *text)
 static int add_image(struct docker_options *o, const char *image, struct cay_error *err)
 {
         if (!is_image(image))
-                return cay_fail(err, CAY_INVALID, "'%.100s' is no name of an image", image);
+                return cay_fail(err, CAY_INVALID, "'%.100s' is not a valid name of an image", image);
         if (o->image_count == DOCKER_IMAGES_MAX)
                 return cay_fail(err, CAY_LIMIT, "at most %u images", DOCKER_IMAGES_MAX);
         o->images[o->image_count++] = image;

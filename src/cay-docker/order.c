@@ -46,15 +46,15 @@ static int check_form(const struct docker_plan *p, struct cay_error *err)
         if (!ends(p->id, sizeof(p->id)) || !ends(p->image, sizeof(p->image)) ||
             !ends(p->owner, sizeof(p->owner)) || !ends(p->template_name, sizeof(p->template_name)) ||
             !ends(p->workspace_below, sizeof(p->workspace_below)) || !ends(p->ca, sizeof(p->ca)))
-                return cay_fail(err, CAY_INVALID, "a text of the plan does not end");
+                return cay_fail(err, CAY_INVALID, "a text of the plan is not terminated");
         if (!cay_id_is_valid(p->id))
                 return cay_fail(err, CAY_INVALID, "'%.80s' is no id", p->id);
         if (!is_word(p->owner) || !is_word(p->template_name))
-                return cay_fail(err, CAY_INVALID, "owner and template are texts without control characters");
+                return cay_fail(err, CAY_INVALID, "owner and template must not contain control characters");
         if (p->flags & ~(unsigned)DOCKER_PLAN_ALL || p->may_skip & ~(unsigned)HELPER_LIMIT_ALL)
-                return cay_fail(err, CAY_INVALID, "the plan asks for what there is not");
+                return cay_fail(err, CAY_INVALID, "the plan has an unknown flag or value");
         if ((p->flags & KEEP_MODES) == DOCKER_PLAN_GO_ON)
-                return cay_fail(err, CAY_INVALID, "only what is kept can be gone on with");
+                return cay_fail(err, CAY_INVALID, "only a kept sandbox can be started again");
         if (p->flags & DOCKER_PLAN_NO_INIT && p->flags & KEEP_MODES)
                 return cay_fail(err, CAY_INVALID, "a box without init keeps nothing");
         if (p->flags & DOCKER_PLAN_NO_INIT && p->port_count > 0)
@@ -72,7 +72,7 @@ static int check_form(const struct docker_plan *p, struct cay_error *err)
         return 0;
 }
 
-/* What an init would see to has to be Docker's to hold, or the sandbox would have fewer walls than one with an init. */
+/* What an init would see to has to be Docker's to hold, or the sandbox would be less restricted than one with an init. */
 static int check_no_init(const struct docker_plan *p, const struct docker_facts *facts, struct cay_error *err)
 {
         if (!(p->flags & DOCKER_PLAN_NO_INIT))
@@ -121,11 +121,11 @@ static int check_limits(struct docker_order *order, const struct docker_facts *f
             p->cpu_milli > 1024000 || (p->cpu_milli && p->cpu_milli < 10) || p->disk_bytes > LIMIT_MAX)
                 return cay_fail(err, CAY_INVALID, "a limit of the plan is out of range");
         if (p->memory_bytes && p->memory_bytes < MEMORY_MIN)
-                return cay_fail(err, CAY_UNSUPPORTED, "memory: Docker holds no limit below 6 MiB");
+                return cay_fail(err, CAY_UNSUPPORTED, "memory: Docker enforces no limit below 6 MiB");
         if (missing & ~p->may_skip)
                 return cay_fail(
                         err, CAY_UNSUPPORTED,
-                        "this Docker cannot hold these limits: %s; leave them out, or let it skip them "
+                        "this Docker cannot enforce these limits: %s; leave them out, or let it skip them "
                         "(may_skip; --allow-missing of cay run)",
                         limit_words(missing & ~p->may_skip, text, sizeof(text)));
         order->skipped = missing;
@@ -204,8 +204,9 @@ static int check_workspace(struct docker_order *order, const struct docker_optio
                                ? cay_fail(err, CAY_INVALID, "a writable workspace needs a folder")
                                : 0;
         if (o->host.kind != DOCKER_HOST_UNIX)
-                return cay_fail(err, CAY_UNSUPPORTED,
-                                "a Docker on another machine has none of this one's folders");
+                return cay_fail(
+                        err, CAY_UNSUPPORTED,
+                        "workspace: Docker runs on another machine and has none of this one's folders");
         if (p->workspace_root == DOCKER_ROOT_CALLER ? o->keep : p->workspace_root >= o->root_count)
                 return cay_fail(err, CAY_DENIED, "workspace: there is no such root");
         if (!cay_path_is_inside(p->workspace_below))

@@ -152,14 +152,15 @@ static int begin_make(struct docker_task *t, enum docker_step *ret)
                 return cay_fail(&t->why, CAY_EXISTS, "box '%s' exists already", t->order.plan.id);
         }
         if (!t->box && goes_on) {
-                cay_fail(&t->why, CAY_CONFLICT, "box '%s' has left nothing to go on with", t->order.plan.id);
+                cay_fail(&t->why, CAY_CONFLICT, "box '%s' has no container to start again", t->order.plan.id);
                 t->why.sys = ENOENT;
                 return -1;
         }
         if (!t->box)
                 t->box = docker_box_add(b, t->order.plan.id);
         if (!t->box)
-                return cay_fail(&t->why, CAY_LIMIT, "there are %u boxes already", b->box_count);
+                return cay_fail(&t->why, CAY_LIMIT, "there are %u boxes already, which is the maximum",
+                                b->box_count);
         t->box->making = true;
         t->box->doomed = false;
         t->box->kept = t->order.plan.flags & DOCKER_PLAN_KEEP;

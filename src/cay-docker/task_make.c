@@ -120,7 +120,7 @@ void docker_task_on_image(struct docker_task *t)
 
         if (t->call.status == 404) {
                 cay_fail(&t->why, CAY_NOT_FOUND,
-                         "image '%s' is not on this Docker: build or pull it there, Cay does not",
+                         "image '%s' is not on this Docker; build or pull it there, because Cay does not",
                          docker_task_image(&t->order));
                 docker_task_give_up(t);
                 return;
@@ -156,7 +156,7 @@ void docker_task_on_volume(struct docker_task *t)
                 docker_task_fail(t, "make the volume");
         } else if (!docker_volume_is_owners(&t->order.plan, t->volume, &t->broker->options,
                                             docker_task_parse(t, &doc))) {
-                cay_fail(&t->why, CAY_DENIED, "volume '%s': there is one of that name that is not yours",
+                cay_fail(&t->why, CAY_DENIED, "volume '%s': a volume of that name belongs to somebody else",
                          t->order.plan.volumes[t->volume].name);
                 docker_task_give_up(t);
         } else {

@@ -228,13 +228,13 @@ static int check(const struct docker_broker *b, const struct docker_request *req
         for (const struct docker_volume_task *t = b->volume_tasks; t; t = t->next)
                 count++;
         if (count > DOCKER_VOLUME_TASKS_MAX)
-                return cay_fail(err, CAY_LIMIT, "too much is asked about volumes at once");
+                return cay_fail(err, CAY_LIMIT, "too many requests about volumes are pending; try again");
         if (strnlen(req->volume.owner, DOCKER_WORD) == DOCKER_WORD ||
             strnlen(req->volume.after_owner, DOCKER_WORD) == DOCKER_WORD ||
             strnlen(req->volume.name, sizeof(req->volume.name)) == sizeof(req->volume.name))
                 return cay_fail(err, CAY_INVALID, "a name does not end");
         if (req->type == DOCKER_volume_drop && (!req->volume.owner[0] || !cay_id_is_valid(req->volume.name)))
-                return cay_fail(err, CAY_INVALID, "a volume's name is one of a-z, 0-9 and '-'");
+                return cay_fail(err, CAY_INVALID, "a volume's name has only a-z, 0-9 and '-'");
         return 0;
 }
 

@@ -62,7 +62,7 @@ void cay_doctor_judge_cgroup_delegation(const struct cay_doctor_facts *f, struct
                 return;
         }
         cay_doctor_find(ret, cay_doctor_is_root(f) ? CAY_DOCTOR_MISSING : CAY_DOCTOR_NOTE, "%s%s",
-                        here != 0 ? text : "we may make no groups here",
+                        here != 0 ? text : "this user may make no groups here",
                         cay_doctor_is_root(f) ? ""
                         : here != 0           ? "; cay-init watches the rest"
                                               : "; cay-init watches instead");
@@ -70,8 +70,8 @@ void cay_doctor_judge_cgroup_delegation(const struct cay_doctor_facts *f, struct
                 cay_doctor_advise(ret,
                                   "start the container with its cgroups writable (Docker: --privileged)");
         else if (c->version == CAY_DOCTOR_CGROUP_2)
-                cay_doctor_advise(ret, "start it so: systemd-run --user --scope -p Delegate=yes cay run ...");
+                cay_doctor_advise(ret, "run it with: systemd-run --user --scope -p Delegate=yes cay run ...");
         else
-                cay_doctor_advise(ret, "version 1 is root's alone: run as root, or boot with "
+                cay_doctor_advise(ret, "version 1 is for root only: run as root, or boot with "
                                        "systemd.unified_cgroup_hierarchy=1");
 }

@@ -106,18 +106,18 @@ void cay_doctor_judge_landlock(const struct cay_doctor_facts *f, struct cay_doct
                 return;
         }
         if (f->landlock > 0) {
-                cay_doctor_find(ret, CAY_DOCTOR_NOTE, "ABI %d is too old to be used; the other layers stand",
+                cay_doctor_find(ret, CAY_DOCTOR_NOTE, "ABI %d is too old to be used; the other layers hold",
                                 f->landlock);
                 cay_doctor_advise(ret, "use Linux 5.19 or newer");
         } else if (f->landlock == -EOPNOTSUPP) {
-                cay_doctor_find(ret, CAY_DOCTOR_NOTE, "not switched on; the other layers stand");
+                cay_doctor_find(ret, CAY_DOCTOR_NOTE, "not switched on; the other layers hold");
                 cay_doctor_advise(ret, "add to the kernel's command line: lsm=landlock,%s",
                                   f->lsm[0] != '\0' ? f->lsm : "(what is in /sys/kernel/security/lsm)");
         } else if (f->landlock == -ENOSYS && !f->at.seccomp) {
-                cay_doctor_find(ret, CAY_DOCTOR_NOTE, "not in this kernel; the other layers stand");
+                cay_doctor_find(ret, CAY_DOCTOR_NOTE, "not in this kernel; the other layers hold");
                 cay_doctor_advise(ret, "use Linux 5.19 or newer with CONFIG_SECURITY_LANDLOCK=y");
         } else {
-                cay_doctor_find(ret, CAY_DOCTOR_NOTE, "%s; the other layers stand", strerror(-f->landlock));
+                cay_doctor_find(ret, CAY_DOCTOR_NOTE, "%s; the other layers hold", strerror(-f->landlock));
                 cay_doctor_advise(ret, "a seccomp filter may forbid it: allow landlock_create_ruleset there");
         }
 }
@@ -140,7 +140,7 @@ void cay_doctor_judge_seccomp_notify(const struct cay_doctor_facts *f, struct ca
                 cay_doctor_find(ret, CAY_DOCTOR_NOTE, "needs seccomp filters");
         } else if (f->seccomp_notify == -EBUSY) {
                 cay_doctor_find(ret, CAY_DOCTOR_NOTE,
-                                "taken by who started us: denied calls are not reported");
+                                "in use by the program that started this one: denied calls are not reported");
                 cay_doctor_advise(ret, "nothing has to be done; outside of this container they are reported");
         } else {
                 cay_doctor_find(ret, CAY_DOCTOR_NOTE, "%s: denied calls are not reported",

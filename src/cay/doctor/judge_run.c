@@ -24,7 +24,7 @@ void cay_doctor_judge_docker(const struct cay_doctor_facts *f, struct cay_doctor
         case CAY_DOCKER_DENIED:
                 cay_doctor_find(ret, CAY_DOCTOR_NOTE, "%s is not open to this user", d->where);
                 cay_doctor_advise(ret,
-                                  "as root: usermod -aG docker %s; members of that group are as good as root",
+                                  "as root: usermod -aG docker %s; members of that group have root's rights",
                                   f->user[0] != '\0' ? f->user : "NAME");
                 return;
         case CAY_DOCKER_DEAD:
@@ -34,7 +34,7 @@ void cay_doctor_judge_docker(const struct cay_doctor_facts *f, struct cay_doctor
                                   d->asked_for ? "start Docker there, or unset DOCKER_HOST" : "start Docker");
                 return;
         case CAY_DOCKER_ODD:
-                cay_doctor_find(ret, CAY_DOCTOR_BROKEN, "what answers at %s is not Docker", d->where);
+                cay_doctor_find(ret, CAY_DOCTOR_BROKEN, "the server at %s is not Docker", d->where);
                 cay_doctor_advise(ret, "set DOCKER_HOST to Docker's address");
                 return;
         case CAY_DOCKER_UNKNOWN:
@@ -58,14 +58,13 @@ void cay_doctor_judge_limits(const struct cay_doctor_facts *f, struct cay_doctor
         cay_limit_mask_text(held, yes, sizeof(yes));
         cay_limit_mask_text(f->limits_missing, no, sizeof(no));
         cay_limit_mask_text(watched, seen, sizeof(seen));
-        cay_doctor_find(ret, f->limits_missing != 0 ? CAY_DOCTOR_MISSING : CAY_DOCTOR_OK, "held: %s%s%s%s%s",
-                        yes, watched != 0 ? ". Watched (may be passed for a moment): " : "", seen,
-                        f->limits_missing != 0 ? ". Not held: " : "", no);
+        cay_doctor_find(ret, f->limits_missing != 0 ? CAY_DOCTOR_MISSING : CAY_DOCTOR_OK,
+                        "enforced: %s%s%s%s%s", yes,
+                        watched != 0 ? ". Watched (may be exceeded for a moment): " : "", seen,
+                        f->limits_missing != 0 ? ". Not enforced: " : "", no);
         if (f->limits_missing == 0)
                 return;
-        cay_doctor_advise(ret,
-                          "see cgroups and disk images above, or let a run go without: --allow-missing %s",
-                          no);
+        cay_doctor_advise(ret, "see cgroups and disk images above, or skip them: --allow-missing %s", no);
         for (char *at = strstr(ret->remedy, "--allow-missing "); (at = strstr(at, ", ")) != NULL;)
                 memmove(at + 1, at + 2, strlen(at + 1)); /* as the option takes it: without spaces */
 }
@@ -82,5 +81,5 @@ void cay_doctor_judge_run(const struct cay_doctor_facts *f, struct cay_doctor_fi
                 return;
         }
         cay_doctor_advise(
-                ret, "mend what is marked above; this shows how far it comes: cay run --trace -- /bin/true");
+                ret, "fix what is marked above; this shows where it fails: cay run --trace -- /bin/true");
 }

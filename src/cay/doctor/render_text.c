@@ -178,7 +178,7 @@ static void put_page(struct page *p, const struct cay_doctor_report *r)
                 put_finding(p, r, i, end);
         }
         if (p->remedies == NO_REMEDIES)
-                put_remedy(p, "there is much to mend: cay doctor --json says how");
+                put_remedy(p, "there is more to fix: cay doctor --json says how");
 }
 
 int cay_doctor_render_text(const struct cay_doctor_report *r, const struct cay_doctor_style *style,

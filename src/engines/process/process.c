@@ -134,7 +134,8 @@ static int check(struct process_engine *pe, const struct cay_spec *spec, struct 
         if (find(pe, spec->id) != NULL)
                 return cay_fail(err, CAY_EXISTS, "'%s' exists already", spec->id);
         if (pe->count >= BOXES_MAX)
-                return cay_fail(err, CAY_LIMIT, "there are %u boxes already", pe->count);
+                return cay_fail(err, CAY_LIMIT, "there are %u boxes already, which is the maximum",
+                                pe->count);
         if (spec->template_kind != CAY_TEMPLATE_HOST)
                 return cay_fail(err, CAY_UNSUPPORTED,
                                 "the process engine has no root of its own: no template but host");

@@ -62,7 +62,7 @@ static void test_root(void **state)
         OK(subuid, "not needed");
         OK(cgroup_version, "2");
         OK(docker, "20.10.24 (API 1.41) at /var/run/docker.sock");
-        OK(limits, "held: memory, swap, cpus, pids, disk, inodes, files, output, wall_time, cpu_time");
+        OK(limits, "enforced: memory, swap, cpus, pids, disk, inodes, files, output, wall_time, cpu_time");
 }
 
 static void test_user(void **state)
@@ -120,9 +120,9 @@ static void test_docker_default(void **state)
         OK(place, "root without root's rights, in a container (Docker), under a seccomp filter");
         MISSING(user_ns, "seccomp filter",
                 "--security-opt seccomp=unconfined --security-opt systempaths=unconfined");
-        NOTE(cgroup_delegation, "we may make no groups here", "--privileged");
+        NOTE(cgroup_delegation, "this user may make no groups here", "--privileged");
         NOTE(landlock, "Operation not permitted", "landlock_create_ruleset");
-        NOTE(seccomp_notify, "taken by who started us", "nothing has to be done");
+        NOTE(seccomp_notify, "in use by the program", "nothing has to be done");
         NOTE(newuidmap, "not installed", "package uidmap");
         NOTE(subuid, "no such file", "usermod --add-subuids");
         NOTE(docker, "nothing at /var/run/docker.sock", "DOCKER_HOST");
@@ -337,7 +337,8 @@ static void test_limits(void **state)
         f.limits_missing = CAY_LIMIT_BIT(memory_bytes) | CAY_LIMIT_BIT(swap_bytes) | CAY_LIMIT_BIT(pids);
         judge(&f);
         MISSING(limits,
-                "held: cpus, disk, inodes, files, output, wall_time, cpu_time. Not held: memory, swap, pids",
+                "enforced: cpus, disk, inodes, files, output, wall_time, cpu_time. Not enforced: memory, "
+                "swap, pids",
                 "--allow-missing memory,swap,pids");
         f.works = false;
         judge(&f);
@@ -345,8 +346,8 @@ static void test_limits(void **state)
         f = machine_user();
         f.limits_watched = CAY_LIMIT_BIT(memory_bytes) | CAY_LIMIT_BIT(pids);
         judge(&f);
-        OK(limits, "held: swap, cpus, disk, inodes, files, output, wall_time, cpu_time. "
-                   "Watched (may be passed for a moment): memory, pids");
+        OK(limits, "enforced: swap, cpus, disk, inodes, files, output, wall_time, cpu_time. "
+                   "Watched (may be exceeded for a moment): memory, pids");
 }
 
 static void test_programs(void **state)
@@ -358,7 +359,7 @@ static void test_programs(void **state)
         f.works = false;
         judge(&f);
         MISSING(programs, "neither here nor there", "make install");
-        BROKEN(run, "neither here nor there", "mend what is marked");
+        BROKEN(run, "neither here nor there", "fix what is marked");
 }
 
 /* Nothing that is missing goes without a remedy, unless it follows from something that has one. */
