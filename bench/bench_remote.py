@@ -16,7 +16,7 @@ import time
 
 SERVE = os.path.join(os.environ["CAY_SOURCE_DIR"], "tests", "integration", "serve")
 sys.path.insert(0, SERVE)
-from test_doors import TlsDaemon  # noqa: E402
+from test_sign_in import TlsDaemon  # noqa: E402
 from test_remote_net import HERE_ADDRESS, Agent, Machine, Road, SKIP  # noqa: E402
 from daemon import wait_for  # noqa: E402
 

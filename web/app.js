@@ -125,7 +125,7 @@ class App extends HTMLElement {
         h('a', { class: 'brand', href: '#/sandboxes', 'aria-label': 'Cay: list of sandboxes' }, h('img', { src: '/favicon.svg', alt: '', width: 24, height: 24 }), 'Cay'),
         this.nav,
         h('div', { class: 'who' },
-          h('span', { class: 'quiet', id: 'who', title: `Signed in with: ${this.#who.door}` }, `${this.#who.owner} · ${this.#who.scope}`),
+          h('span', { class: 'quiet', id: 'who', title: `Signed in with: ${this.#who.credential}` }, `${this.#who.owner} · ${this.#who.scope}`),
           iconButton('Keyboard shortcuts', 'keyboard', { id: 'keys', 'aria-keyshortcuts': '?', title: 'Keyboard shortcuts (?)', onclick: () => showKeys() }),
           button('Sign out', { id: 'sign-out', 'aria-label': 'Sign out', onclick: () => this.#signOut() }, 'leave'))),
       this.banner, this.main);

@@ -50,5 +50,5 @@ void cay_mcp_channel_open(struct cay_mcp *m, struct cay_http_request *req, const
 void cay_mcp_channel_stop(struct cay_mcp *m);
 
 struct cay_viewer cay_mcp_viewer(const struct cay_caller *caller); /* borrows the caller */
-uint64_t cay_mcp_now(const struct cay_mcp *m);                     /* by the wall */
+uint64_t cay_mcp_now(const struct cay_mcp *m);                     /* wall clock */
 bool cay_mcp_make_id(char ret[CAY_MCP_ID + 1]);                    /* that nobody guesses */

@@ -72,14 +72,14 @@ bool cay_owner_is_valid(const char *owner)
 
 const char *cay_credential_word(enum cay_credential credential)
 {
-        static const char *const doors[] = {
+        static const char *const credentials[] = {
                 [CAY_CREDENTIAL_NONE] = "none",       [CAY_CREDENTIAL_PEER] = "peer",
                 [CAY_CREDENTIAL_TOKEN] = "token",     [CAY_CREDENTIAL_KEY] = "key",
                 [CAY_CREDENTIAL_SESSION] = "session",
         };
 
-        _Static_assert(CAY_COUNT(doors) == CAY_CREDENTIAL_COUNT, "a word for every credential");
-        return (unsigned)credential < CAY_COUNT(doors) ? doors[credential] : "none";
+        _Static_assert(CAY_COUNT(credentials) == CAY_CREDENTIAL_COUNT, "a word for every credential");
+        return (unsigned)credential < CAY_COUNT(credentials) ? credentials[credential] : "none";
 }
 
 void cay_caller_from_uid(struct cay_caller *ret, unsigned uid, unsigned own_uid)

@@ -162,17 +162,17 @@ static void run_whoami(struct cay_op_call *c)
         cay_op_result_begin(&o, c);
         cay_op_key_text(&o.j, "owner", c->caller.owner);
         cay_op_key_text(&o.j, "scope", cay_scope_text(c->caller.scopes));
-        cay_op_key_text(&o.j, "door", cay_credential_word(c->caller.credential));
+        cay_op_key_text(&o.j, "credential", cay_credential_word(c->caller.credential));
         cay_op_key_text(&o.j, "id", c->caller.id[0] ? c->caller.id : NULL);
         cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
-RESULT(result_whoami, NULL, TEXT("owner"), TEXT("scope"), TEXT("door"), MAYBE("id", TEXT));
+RESULT(result_whoami, NULL, TEXT("owner"), TEXT("scope"), TEXT("credential"), MAYBE("id", TEXT));
 
 const struct cay_op cay_op_whoami = {
         .name = "whoami",
         .route = "GET /api/whoami",
-        .doc = "Who is calling, as this daemon sees it: owner, scope, and by which door",
+        .doc = "Who is calling, as this daemon sees it: owner, scope, and by which credential",
         .scope = CAY_SCOPE_READ,
         .result = &result_whoami,
         .run = run_whoami,

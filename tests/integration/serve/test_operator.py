@@ -59,7 +59,7 @@ def test_service_url():
     with Daemon(env={"SANDBOX_TOKEN_SECRET": SECRET}) as d:
         url = f"http://127.0.0.1:{d.port}"
         got = cay("api", "whoami", SANDBOX_SERVICE_URL=url, SANDBOX_TOKEN_SECRET=SECRET).stdout
-        assert json.loads(got)["door"] == "token", got
+        assert json.loads(got)["credential"] == "token", got
         cay("api", "whoami", status=125, SANDBOX_SERVICE_URL=url)
         said = cay("api", "whoami", status=2, SANDBOX_SERVICE_URL=url, SANDBOX_TOKEN_SECRET="short").stderr
         assert "SANDBOX_TOKEN_SECRET" in said, said
@@ -71,7 +71,7 @@ def test_service_url():
 def test_places():
     with Daemon() as d:
         for words in (("--data", data(d), "whoami"), ("whoami", "--data", data(d)), ("--url", "unix:" + d.socket, "whoami")):
-            assert json.loads(cay("api", *words).stdout)["door"] == "peer", words
+            assert json.loads(cay("api", *words).stdout)["credential"] == "peer", words
         assert cay("api", "--data", data(d), status=2).stderr.startswith("usage: cay api")
         got = json.loads(cay("doctor", "--json", "--data", data(d)).stdout)
         assert got["daemon"] == {"ready": True, "error": None} and got["works"] is True, got

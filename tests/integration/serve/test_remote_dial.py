@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import agent_wire as wire  # noqa: E402
 from daemon import CAY, PATIENCE_S, Daemon, ready_again, wait_for  # noqa: E402
-from test_doors import make_certificate  # noqa: E402
+from test_sign_in import make_certificate  # noqa: E402
 from test_remote import Relay, is_sanitized  # noqa: E402
 from ws_client import Closed, WebSocket  # noqa: E402
 

@@ -237,7 +237,7 @@ def commands_run_as_the_user_where_the_rules_say_so(d):
 
 
 def tls_is_checked(d):
-    from test_doors import TlsDaemon, make_certificate
+    from test_sign_in import TlsDaemon, make_certificate
     from test_remote import Relay
     with folder_for() as folder, folder_for() as state:
         cert, key = make_certificate(folder)

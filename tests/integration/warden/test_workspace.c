@@ -15,8 +15,8 @@
 #define OTHER 31235u
 
 static struct rig rig;
-static int keeper = -1, door = -1;
-static char door_path[100];
+static int keeper = -1, listener = -1;
+static char listener_path[100];
 
 struct client {
         pid_t pid;
@@ -29,7 +29,7 @@ static struct client connect_as(uid_t uid)
         struct sockaddr_un at = { .sun_family = AF_UNIX };
         struct client c;
 
-        snprintf(at.sun_path, sizeof(at.sun_path), "%s", door_path);
+        snprintf(at.sun_path, sizeof(at.sun_path), "%s", listener_path);
         fflush(NULL);
         c.pid = fork();
         assert_true(c.pid >= 0);
@@ -42,7 +42,7 @@ static struct client connect_as(uid_t uid)
                 for (;;)
                         pause();
         }
-        c.sock = accept4(door, NULL, NULL, SOCK_CLOEXEC);
+        c.sock = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         assert_true(c.sock >= 0);
         return c;
 }
@@ -72,14 +72,14 @@ static void begin(void)
         int root = folder_of("root", 0, 0755);
 
         keeper = rig_start_kept(&rig);
-        snprintf(door_path, sizeof(door_path), "%s/door.sock", rig_folder());
-        snprintf(at.sun_path, sizeof(at.sun_path), "%s", door_path);
-        unlink(door_path);
-        door = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        assert_int_equal(bind(door, (struct sockaddr *)&at, sizeof(at)), 0);
-        assert_int_equal(listen(door, 8), 0);
-        assert_int_equal(chmod(door_path, 0666), 0);
-        rig_say(keeper, WIRE_KEEPER_LISTENER, 0, door);
+        snprintf(listener_path, sizeof(listener_path), "%s/listener.sock", rig_folder());
+        snprintf(at.sun_path, sizeof(at.sun_path), "%s", listener_path);
+        unlink(listener_path);
+        listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
+        assert_int_equal(listen(listener, 8), 0);
+        assert_int_equal(chmod(listener_path, 0666), 0);
+        rig_say(keeper, WIRE_KEEPER_LISTENER, 0, listener);
         rig_say(keeper, WIRE_KEEPER_ROOT, 3, root);
         close(root);
 }
@@ -92,7 +92,7 @@ static void end(void)
         assert_int_equal(a.code, CAY_OK);
         assert_string_equal(a.list.id,
                             ""); /* whatever was refused made nothing, whatever was made is dropped */
-        close(door);
+        close(listener);
         close(keeper);
         assert_true(rig_ends(&rig));
         rig_stop(&rig);
@@ -267,7 +267,7 @@ static void test_no_client(void **state)
         assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, packet), 0);
         refused(by_folder(mine, packet[0], 0), "no client");
         refused(by_folder(mine, rig.sock, 0), "no client");
-        refused(by_folder(mine, door, 0), "has gone"); /* a listening socket's peer is its own maker */
+        refused(by_folder(mine, listener, 0), "has gone"); /* a listening socket's peer is its own maker */
 
         /* A socket of the front's own by the same name, somewhere else: names can be had below another root. */
         snprintf(at.sun_path, sizeof(at.sun_path), "%s/away.sock", rig_folder());
@@ -284,7 +284,7 @@ static void test_no_client(void **state)
 
         /* The client's own end of a connection to the daemon: its peer is the daemon, which is root. */
         close(outward);
-        snprintf(at.sun_path, sizeof(at.sun_path), "%s", door_path);
+        snprintf(at.sun_path, sizeof(at.sun_path), "%s", listener_path);
         outward = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         assert_int_equal(connect(outward, (struct sockaddr *)&at, sizeof(at)), 0);
         refused(by_folder(mine, outward, 0), "not made to the daemon's socket");
@@ -452,7 +452,7 @@ static void test_keeper_words(void **state)
                 assert_true(rig_ends(&rig));
                 close(some);
                 close(keeper);
-                close(door);
+                close(listener);
                 rig_stop(&rig);
         }
 }

@@ -1316,7 +1316,7 @@ export class Calls {
     return this.caller.call("recover_remove", args, undefined, options);
   }
 
-  /** Who is calling, as this daemon sees it: owner, scope, and by which door. GET /api/whoami, scope read */
+  /** Who is calling, as this daemon sees it: owner, scope, and by which credential. GET /api/whoami, scope read */
   whoami(args: t.WhoamiArgs = {}, options?: CallOptions): Promise<t.WhoamiResult> {
     return this.caller.call("whoami", args, undefined, options);
   }

@@ -16,6 +16,8 @@ export interface Error {
     first?: string;
     /** token to repeat the same request with, if a person agrees */
     confirm?: string;
+    /** what a person is asked to agree to */
+    confirm_why?: string;
   };
 }
 
@@ -3874,7 +3876,7 @@ export interface WhoamiArgs {
 export interface WhoamiResult {
   owner: string;
   scope: string;
-  door: string;
+  credential: string;
   id: string | null;
 }
 

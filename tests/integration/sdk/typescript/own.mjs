@@ -100,7 +100,7 @@ const TESTS = {
   async "tokens of a function are asked for again when they are refused"() {
     let asked = 0;
     const client = new Client({ url: world.clients.tcp.url, token: () => (asked++ === 0 ? "cay1.e30.AAAA" : world.clients.tcp.token) });
-    assert.equal((await client.api.whoami()).door, "token");
+    assert.equal((await client.api.whoami()).credential, "token");
     assert.equal(asked, 2);
   },
 

@@ -2,7 +2,7 @@
 /* Doors for files and ports: bytes come through, states are checked, idle clocks are held, ends are clean. */
 #include "unit/domain/sandboxes/service_test.h"
 
-struct door {
+struct side {
         struct cay_service_channel ch;
         size_t got;
         unsigned opened, eofs, ends;
@@ -13,7 +13,7 @@ struct door {
 
 static void on_data(struct cay_service_channel *ch, const void *bytes, size_t len)
 {
-        struct door *d = cay_container_of(ch, struct door, ch);
+        struct side *d = cay_container_of(ch, struct side, ch);
 
         d->got += len;
         cay_service_channel_ack(ch, len);
@@ -23,26 +23,26 @@ static void on_data(struct cay_service_channel *ch, const void *bytes, size_t le
 
 static void on_opened(struct cay_service_channel *ch)
 {
-        cay_container_of(ch, struct door, ch)->opened++;
+        cay_container_of(ch, struct side, ch)->opened++;
 }
 
 static void on_eof(struct cay_service_channel *ch)
 {
-        cay_container_of(ch, struct door, ch)->eofs++;
+        cay_container_of(ch, struct side, ch)->eofs++;
 }
 
 static void on_end(struct cay_service_channel *ch, const struct cay_box_end *end, const struct cay_error *err)
 {
-        struct door *d = cay_container_of(ch, struct door, ch);
+        struct side *d = cay_container_of(ch, struct side, ch);
 
         d->ends++;
         d->had_end = end != NULL;
         d->err = *err;
 }
 
-static struct door fresh(void)
+static struct side fresh(void)
 {
-        return (struct door){
+        return (struct side){
                 .ch = { .on_data = on_data, .on_opened = on_opened, .on_eof = on_eof, .on_end = on_end }
         };
 }
@@ -60,7 +60,7 @@ static void reads(void **state)
         struct test *t = *state;
         struct cay_box_open open = reading("/etc/passwd");
         struct cay_error err = { 0 };
-        struct door d = fresh();
+        struct side d = fresh();
         char id[CAY_NAME_MAX + 1];
 
         fake_plan.script.passwd = "root:x:0:0::/:/bin/sh\n";
@@ -95,7 +95,7 @@ static void refused(void **state)
         struct test *t = *state;
         struct cay_box_open open = reading("/x");
         struct cay_error err = { 0 };
-        struct door d = fresh();
+        struct side d = fresh();
         char id[CAY_NAME_MAX + 1];
 
         create(t, id);
@@ -119,7 +119,7 @@ static void ends_with_its_sandbox(void **state)
         struct test *t = *state;
         struct cay_box_open open = reading("/etc/passwd");
         struct cay_error err = { 0 };
-        struct door ports[3] = { fresh(), fresh(), fresh() };
+        struct side ports[3] = { fresh(), fresh(), fresh() };
         char id[CAY_NAME_MAX + 1];
 
         fake_plan.script.passwd = "x";
@@ -150,7 +150,7 @@ static void holds_the_idle_clock(void **state)
         struct cay_box_open open = reading("/etc/passwd");
         struct cay_sandbox_new what = plain();
         struct cay_error err = { 0 };
-        struct door d = fresh();
+        struct side d = fresh();
         struct call c;
 
         what.idle_ms = 1000;
@@ -177,7 +177,7 @@ static void too_many(void **state)
 {
         struct test *t = *state;
         struct cay_box_open open = reading("/etc/passwd");
-        static struct door ports[CAY_SERVICE_CHANNELS_MAX + 1];
+        static struct side ports[CAY_SERVICE_CHANNELS_MAX + 1];
         struct cay_error err = { 0 };
         char id[CAY_NAME_MAX + 1];
 
@@ -203,7 +203,7 @@ static void ports_have_places_of_their_own(void **state)
         struct test *t = *state;
         struct cay_box_open open = reading("/etc/passwd");
         const struct cay_box_open port = { .kind = CAY_BOX_CONNECT, .connect.port = 80 };
-        static struct door ports[CAY_SERVICE_PORTS_MAX + 2];
+        static struct side ports[CAY_SERVICE_PORTS_MAX + 2];
         struct cay_error err = { 0 };
         char id[CAY_NAME_MAX + 1];
 
@@ -232,7 +232,7 @@ static void too_many_watches(void **state)
 {
         struct test *t = *state;
         struct cay_box_open open = reading("/etc/passwd"), watch = reading("/etc");
-        static struct door ports[CAY_SERVICE_WATCHES_MAX + 2];
+        static struct side ports[CAY_SERVICE_WATCHES_MAX + 2];
         struct cay_error err = { 0 };
         char id[CAY_NAME_MAX + 1];
 

@@ -5,16 +5,16 @@
 #include "foundation/http/conn.h"
 
 static struct cay_conn c;
-static char story[256];
+static char heard[256];
 static int fd; /* the other end */
 static size_t take, seen;
 static bool eats; /* on_input takes what there is */
 
 static void note(const char *what, int n)
 {
-        size_t len = strlen(story);
+        size_t len = strlen(heard);
 
-        snprintf(story + len, sizeof(story) - len, "%s%s%d", len ? " " : "", what, n);
+        snprintf(heard + len, sizeof(heard) - len, "%s%s%d", len ? " " : "", what, n);
 }
 
 static void on_input(struct cay_conn *conn)
@@ -61,7 +61,7 @@ static int setup(void **state)
         int pair[2];
 
         memset(&c, 0, sizeof(c));
-        story[0] = '\0';
+        heard[0] = '\0';
         take = SIZE_MAX;
         seen = 0;
         eats = true;
@@ -186,14 +186,14 @@ static void drains_are_told_once(void **state)
         assert_int_equal(cay_conn_write(&c, block, sizeof(block)), 0);
         assert_true(cay_conn_queued(&c) >= CAY_CONN_HIGH);
         test_rounds(3);
-        assert_string_equal(story, "");
+        assert_string_equal(heard, "");
         test_settle();
         test_settle();
-        assert_string_equal(story, "drain0");
+        assert_string_equal(heard, "drain0");
         cay_conn_ask_drain(&c); /* nothing waits: from the loop, at once */
-        assert_string_equal(story, "drain0");
+        assert_string_equal(heard, "drain0");
         test_rounds(1);
-        assert_string_equal(story, "drain0 drain0");
+        assert_string_equal(heard, "drain0 drain0");
 }
 
 /* A queue that was high and is gone before the loop looks: nobody would tell but the kick. */
@@ -209,7 +209,7 @@ static void a_drain_inside_one_call_is_told(void **state)
         cay_conn_uncork(&c);
         assert_int_equal(cay_conn_queued(&c), 0);
         test_rounds(1);
-        assert_string_equal(story, "drain0");
+        assert_string_equal(heard, "drain0");
 }
 
 static void ends_of_the_other_side(void **state)
@@ -217,10 +217,10 @@ static void ends_of_the_other_side(void **state)
         send(fd, "x", 1, 0);
         shutdown(fd, SHUT_WR);
         test_rounds(3);
-        assert_string_equal(story, "fin0 eof0");
+        assert_string_equal(heard, "fin0 eof0");
         assert_int_equal(seen, 1);
         test_rounds(3);
-        assert_string_equal(story, "fin0 eof0"); /* once, and without spinning */
+        assert_string_equal(heard, "fin0 eof0"); /* once, and without spinning */
         assert_int_equal(c.watch.events, 0);
         assert_int_equal(cay_conn_write(&c, "answer", 6), 0);
         test_read();
@@ -228,7 +228,7 @@ static void ends_of_the_other_side(void **state)
         close(fd);
         rig.fd = -1;
         test_rounds(3);
-        assert_string_equal(story, "fin0 eof0 lost104");
+        assert_string_equal(heard, "fin0 eof0 lost104");
 }
 
 static void an_end_while_paused(void **state)
@@ -237,11 +237,11 @@ static void an_end_while_paused(void **state)
         send(fd, "x", 1, 0);
         shutdown(fd, SHUT_WR);
         test_rounds(3);
-        assert_string_equal(story, "fin0"); /* the byte is unread, the end is known */
+        assert_string_equal(heard, "fin0"); /* the byte is unread, the end is known */
         test_rounds(3);
         cay_conn_resume(&c);
         test_rounds(3);
-        assert_string_equal(story, "fin0 eof0");
+        assert_string_equal(heard, "fin0 eof0");
         assert_int_equal(seen, 1);
 }
 
@@ -252,7 +252,7 @@ static void a_hang_up_while_paused_is_a_loss(void **state)
         close(fd);
         rig.fd = -1;
         test_rounds(3);
-        assert_string_equal(story, "fin0 lost104");
+        assert_string_equal(heard, "fin0 lost104");
 }
 
 /* Unless the owner wants every byte: then the end waits, without a spinning loop, until it has read on. */
@@ -282,13 +282,13 @@ static void a_draining_one_is_read_to_its_end(void **state)
                         assert_int_equal(cay_conn_write(&c, "late", 4), -EPIPE);
                         test_rounds(3);
                 }
-                assert_string_equal(story, "fin0");
+                assert_string_equal(heard, "fin0");
                 assert_null(c.watch.loop);
                 cay_conn_resume(&c);
                 test_rounds(30);
                 assert_int_equal(seen, sizeof(block));
                 assert_int_equal(c.state, CAY_CONN_CLOSED);
-                assert_non_null(strstr(story, i == 1 ? "lost104" : i == 0 ? "eof0 lost0" : "eof0 lost"));
+                assert_non_null(strstr(heard, i == 1 ? "lost104" : i == 0 ? "eof0 lost0" : "eof0 lost"));
         }
 }
 
@@ -303,15 +303,15 @@ static void a_draining_one_that_is_full(void **state)
         close(fd);
         rig.fd = -1;
         test_rounds(10);
-        assert_null(strstr(story, "lost"));
+        assert_null(strstr(heard, "lost"));
         assert_null(c.watch.loop);
         cay_conn_took(&c, 5000);
         test_rounds(3);
         assert_int_equal(c.in.len, 10000);
-        assert_null(strstr(story, "lost"));
+        assert_null(strstr(heard, "lost"));
         cay_conn_finish(&c, false);
         test_rounds(3);
-        assert_non_null(strstr(story, "lost"));
+        assert_non_null(strstr(heard, "lost"));
 }
 
 static void what_was_sent_before_a_hang_up_is_read(void **state)
@@ -323,18 +323,18 @@ static void what_was_sent_before_a_hang_up_is_read(void **state)
         rig.fd = -1;
         test_rounds(20);
         assert_int_equal(seen, sizeof(block));
-        assert_non_null(strstr(story, "eof0"));
-        assert_non_null(strstr(story, "lost104"));
+        assert_non_null(strstr(heard, "eof0"));
+        assert_non_null(strstr(heard, "lost104"));
 }
 
 static void a_failed_write_is_told_from_the_loop(void **state)
 {
         shutdown(fd, SHUT_RD);
         assert_int_equal(cay_conn_write(&c, "x", 1), -EPIPE);
-        assert_string_equal(story, "");
+        assert_string_equal(heard, "");
         assert_int_equal(cay_conn_write(&c, "y", 1), -EPIPE);
         test_rounds(1);
-        assert_string_equal(story, "lost32");
+        assert_string_equal(heard, "lost32");
 }
 
 static void half_closes_behind_the_queue(void **state)
@@ -354,7 +354,7 @@ static void half_closes_behind_the_queue(void **state)
         assert_int_equal(seen, 5);
         shutdown(fd, SHUT_WR);
         test_rounds(3);
-        assert_non_null(strstr(story, "lost0")); /* both have ended: nothing went wrong */
+        assert_non_null(strstr(heard, "lost0")); /* both have ended: nothing went wrong */
 }
 
 static void finishes(void **state)
@@ -366,11 +366,11 @@ static void finishes(void **state)
         assert_false(cay_conn_is_open(&c));
         assert_int_equal(cay_conn_write(&c, "x", 1), -EPIPE);
         test_rounds(3);
-        assert_string_equal(story, "");
+        assert_string_equal(heard, "");
         for (unsigned i = 0; i < 20 && !rig.closed; i++)
                 test_settle();
         assert_int_equal(rig.got_len, sizeof(block));
-        assert_string_equal(story, "lost0");
+        assert_string_equal(heard, "lost0");
 }
 
 static void lingers(void **state)
@@ -381,7 +381,7 @@ static void lingers(void **state)
         cay_conn_finish(&c, true);
         test_settle();
         assert_string_equal(rig.got, "last words");
-        assert_string_equal(story, "");
+        assert_string_equal(heard, "");
         for (unsigned i = 0; i < 10; i++) {
                 assert_int_equal(send(fd, block, sizeof(block), MSG_DONTWAIT),
                                  sizeof(block)); /* thrown away */
@@ -390,16 +390,16 @@ static void lingers(void **state)
         assert_int_equal(seen, 0);
         shutdown(fd, SHUT_WR);
         test_rounds(2);
-        assert_string_equal(story, "lost0");
+        assert_string_equal(heard, "lost0");
 }
 
 static void does_not_linger_for_ever(void **state)
 {
         cay_conn_finish(&c, true);
         test_pass(2999);
-        assert_string_equal(story, "");
+        assert_string_equal(heard, "");
         test_pass(2);
-        assert_string_equal(story, "lost0");
+        assert_string_equal(heard, "lost0");
 }
 
 /* Who still sends is heard out, so that the answer is not lost with a reset; but not for ever. */
@@ -410,14 +410,14 @@ static void lingers_while_something_comes(void **state)
                 test_pass(2000);
                 send(fd, "more", 4, 0);
                 test_rounds(1);
-                assert_string_equal(story, "");
+                assert_string_equal(heard, "");
         }
         test_pass(1999);
-        assert_string_equal(story, "");
+        assert_string_equal(heard, "");
         send(fd, "more", 4, 0);
         test_rounds(1);
         test_pass(2);
-        assert_string_equal(story, "lost0");
+        assert_string_equal(heard, "lost0");
 }
 
 static void lingers_as_long_as_the_owner_says(void **state)
@@ -430,9 +430,9 @@ static void lingers_as_long_as_the_owner_says(void **state)
         test_pass(999);
         send(fd, "more", 4, 0);
         test_rounds(1);
-        assert_string_equal(story, "");
+        assert_string_equal(heard, "");
         test_pass(2);
-        assert_string_equal(story, "lost0");
+        assert_string_equal(heard, "lost0");
 }
 
 /* What TLS wanted last is of no interest any more: a socket can be written to all the time, and the loop would spin. */
@@ -445,7 +445,7 @@ static void lingering_waits_for_input_alone(void **state)
         assert_int_equal(c.watch.events, EPOLLIN);
         shutdown(fd, SHUT_WR);
         test_rounds(2);
-        assert_string_equal(story, "lost0");
+        assert_string_equal(heard, "lost0");
 }
 
 static void a_stalled_writer_is_lost(void **state)
@@ -460,12 +460,12 @@ static void a_stalled_writer_is_lost(void **state)
         test_rounds(1);
         test_now_ms += 900;
         test_rounds(2);
-        assert_string_equal(story, cay_conn_queued(&c) < CAY_CONN_LOW ? "drain0" : "");
+        assert_string_equal(heard, cay_conn_queued(&c) < CAY_CONN_LOW ? "drain0" : "");
         if (cay_conn_queued(&c) == 0)
                 assert_int_equal(cay_conn_write(&c, block, sizeof(block)), 0);
         test_now_ms += 1001;
         test_rounds(2);
-        assert_non_null(strstr(story, "lost110"));
+        assert_non_null(strstr(heard, "lost110"));
 }
 
 static void deadlines_can_be_put_off(void **state)
@@ -474,16 +474,16 @@ static void deadlines_can_be_put_off(void **state)
         test_pass(900);
         cay_conn_set_deadline(&c, 1000);
         test_pass(900);
-        assert_string_equal(story, "");
+        assert_string_equal(heard, "");
         cay_conn_set_deadline(&c, 0);
         test_pass(5000);
-        assert_string_equal(story, "");
+        assert_string_equal(heard, "");
         cay_conn_set_deadline(&c, 1000);
         cay_conn_set_deadline(&c, 10); /* and brought nearer */
         test_pass(11);
-        assert_string_equal(story, "deadline0");
+        assert_string_equal(heard, "deadline0");
         test_pass(5000);
-        assert_string_equal(story, "deadline0");
+        assert_string_equal(heard, "deadline0");
 }
 
 int main(void)

@@ -255,7 +255,7 @@ static void who_is_refused_leaves_soon(void **state)
         cay_http_response_send(held, 200, NULL, "", 0);
 }
 
-/* Whoever fills the network's door does not close the one for who is on the machine. */
+/* Whoever fills the TCP listener does not close the unix socket's. */
 static void a_unix_socket_stays_open(void **state)
 {
         struct cay_http_request *held[2];

@@ -26,7 +26,7 @@ static void put(enum cay_ws_opcode opcode, bool last, const void *bytes, size_t 
 }
 
 /* Events as text: "T5 B0 P3 Q3 X1000", "!1002". */
-static char story[256];
+static char heard[256];
 static uint8_t last_message[MAX];
 
 static const char *read_all(enum cay_ws_role role, const uint8_t *bytes, size_t len, size_t step, size_t max)
@@ -34,7 +34,7 @@ static const char *read_all(enum cay_ws_role role, const uint8_t *bytes, size_t 
         struct cay_ws_codec c;
         size_t at = 0, have = 0, n = 0;
 
-        story[0] = '\0';
+        heard[0] = '\0';
         cay_ws_codec_init(&c, role, max);
         while (at < len || have < len) {
                 enum cay_ws_event event;
@@ -50,18 +50,18 @@ static const char *read_all(enum cay_ws_role role, const uint8_t *bytes, size_t 
                         continue;
                 }
                 if (event == CAY_WS_FAULT) {
-                        snprintf(story + n, sizeof(story) - n, "%s!%u", n ? " " : "", c.fault);
+                        snprintf(heard + n, sizeof(heard) - n, "%s!%u", n ? " " : "", c.fault);
                         break;
                 }
                 if (event == CAY_WS_MESSAGE)
                         memcpy(last_message, c.data, c.len);
-                n += (size_t)snprintf(story + n, sizeof(story) - n, "%s%c%zu", n ? " " : "",
+                n += (size_t)snprintf(heard + n, sizeof(heard) - n, "%s%c%zu", n ? " " : "",
                                       "?TB?????XPQ"[c.opcode],
                                       c.opcode == CAY_WS_CLOSE ? (size_t)c.close_code : c.len);
-                assert_true(n < sizeof(story) - 20);
+                assert_true(n < sizeof(heard) - 20);
         }
         cay_ws_codec_done(&c);
-        return story;
+        return heard;
 }
 
 static void examples_of_the_rfc(void **state)

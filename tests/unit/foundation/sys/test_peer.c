@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is at the other end of a unix socket, and which door it came by. */
+/* Who is at the other end of a unix socket, and through which listening socket it came. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,21 +59,22 @@ static void test_door(void **state)
         struct sockaddr_un at = { .sun_family = AF_UNIX };
         static struct sys_peer peer;
         struct stat listening, here;
-        int door, out, in, r;
+        int listener, out, in, r;
 
         assert_non_null(mkdtemp(folder));
-        snprintf(at.sun_path, sizeof(at.sun_path), "%s/door", folder);
-        door = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        snprintf(at.sun_path, sizeof(at.sun_path), "%s/sock", folder);
+        listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         out = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        assert_int_equal(bind(door, (struct sockaddr *)&at, sizeof(at)), 0);
-        assert_int_equal(listen(door, 1), 0);
+        assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
+        assert_int_equal(listen(listener, 1), 0);
         assert_int_equal(connect(out, (struct sockaddr *)&at, sizeof(at)), 0);
-        in = accept4(door, NULL, NULL, SOCK_CLOEXEC);
+        in = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         assert_true(in >= 0);
         assert_int_equal(sys_peer_get(in, &peer), 0);
         assert_int_equal(peer.pid, getpid());
-        assert_int_equal(sys_peer_get(door, &peer), -ENOTCONN); /* though the kernel would name its maker */
-        r = sys_socket_file(door, &listening);
+        assert_int_equal(sys_peer_get(listener, &peer),
+                         -ENOTCONN); /* though the kernel would name its maker */
+        r = sys_socket_file(listener, &listening);
         if (r == 0) {
                 assert_int_equal(stat(at.sun_path, &here), 0);
                 assert_int_equal(here.st_ino, listening.st_ino);
@@ -85,7 +86,7 @@ static void test_door(void **state)
         }
         close(in);
         close(out);
-        close(door);
+        close(listener);
         unlink(at.sun_path);
         assert_int_equal(rmdir(folder), 0);
 }

@@ -2358,7 +2358,7 @@ class AsyncOps:
         return cast(RecoverRemoveResult, await self._call("recover_remove", {"files": files}))
 
     async def whoami(self) -> WhoamiResult:
-        """Who is calling, as this daemon sees it: owner, scope, and by which door"""
+        """Who is calling, as this daemon sees it: owner, scope, and by which credential"""
         return cast(WhoamiResult, await self._call("whoami", {}))
 
     async def login_make(self, *, owner: Optional[str] = None, scope: Optional[str] = None) -> LoginMakeResult:

@@ -16,6 +16,7 @@ class ErrorError(_ErrorErrorAlways, total=False):
     reason: str
     first: str
     confirm: str
+    confirm_why: str
 
 
 class Error(TypedDict):
@@ -2112,7 +2113,7 @@ class RecoverRemoveResult(TypedDict):
 class WhoamiResult(TypedDict):
     owner: str
     scope: str
-    door: str
+    credential: str
     id: Optional[str]
 
 

@@ -2358,7 +2358,7 @@ class Ops:
         return cast(RecoverRemoveResult, self._call("recover_remove", {"files": files}))
 
     def whoami(self) -> WhoamiResult:
-        """Who is calling, as this daemon sees it: owner, scope, and by which door"""
+        """Who is calling, as this daemon sees it: owner, scope, and by which credential"""
         return cast(WhoamiResult, self._call("whoami", {}))
 
     def login_make(self, *, owner: Optional[str] = None, scope: Optional[str] = None) -> LoginMakeResult:

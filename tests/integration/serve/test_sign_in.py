@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Ways in: one-time logins and cookies, what `cay serve` prints, TLS, names, settings. test_doors.py [NAME…] runs some."""
+"""Signing in: one-time logins and cookies, what `cay serve` prints, TLS, names, settings. test_sign_in.py [NAME…] runs some."""
 import contextlib
 import json
 import os
@@ -51,7 +51,7 @@ def test_login(d):
     assert set(whole.split("; ")[1:]) == {"Path=/", "HttpOnly", "SameSite=Strict", "Max-Age=43200"}, whole
     assert a.headers["Cache-Control"] == "no-store" and "cays1." not in a.body.decode(), a
     who = by_cookie(d, "GET", "/api/whoami", cookie)
-    assert who.status == 200 and who.json["door"] == "session" and who.json["owner"] == "default", who
+    assert who.status == 200 and who.json["credential"] == "session" and who.json["owner"] == "default", who
     again, none = sign_in(d, login)
     assert again.status == 403 and not none and again.json["error"]["field"] == "login", again
     for bad in ("", "x", login[:-1], login + "A", "A" * 43, "\u0000", "é" * 43):
@@ -138,11 +138,11 @@ def test_cookie(d):
 
 def test_who(d):
     key = json.loads(d.make_token("--key", "--owner", "robot", "--scope", "read"))["key"]
-    assert d.must(200, "GET", "/api/whoami", token=key)["door"] == "key"
+    assert d.must(200, "GET", "/api/whoami", token=key)["credential"] == "key"
     token = d.must(200, "GET", "/api/whoami")
-    assert (token["owner"], token["scope"], token["door"]) == ("default", "exec", "token"), token
+    assert (token["owner"], token["scope"], token["credential"]) == ("default", "exec", "token"), token
     peer = d.must(200, "GET", "/api/whoami", token=None, unix=True)
-    assert (peer["owner"], peer["scope"], peer["door"]) == (f"uid:{os.getuid()}", "admin", "peer"), peer
+    assert (peer["owner"], peer["scope"], peer["credential"]) == (f"uid:{os.getuid()}", "admin", "peer"), peer
     d.must(401, "GET", "/api/whoami", token=None)
     # logins are made by admins only, for whom they choose
     d.must(403, "POST", "/api/logins", {})
