@@ -93,6 +93,7 @@ static void start_agent(struct agent_rig *rig, const char *code)
 
 void open_remote_engine(struct subject *s)
 {
+        static const uint8_t seed[CAY_PROOF_KEY] = { 1 };
         struct agent_rig *rig = calloc(1, sizeof(*rig));
         uint64_t end = cay_clock_ms() + WAIT_MS;
         struct cay_remote_facts facts = { 0 };
@@ -107,7 +108,7 @@ void open_remote_engine(struct subject *s)
         assert_int_equal(cay_engine_remote_new(s->loop, &s->engine, &err), 0);
         rig->machines = cay_machines_new();
         rig->store = fake_store_new(s->loop);
-        assert_int_equal(cay_proof_pair_make(&rig->pair), 0);
+        assert_int_equal(cay_proof_pair_from_seed(seed, &rig->pair), 0);
         cay_store_system_clock.read(&cay_store_system_clock, &now);
         assert_int_equal(cay_machine_make(rig->machines, SUBJECT_OWNER, SUBJECT_MACHINE, now.wall_ms,
                                           &machine, &err),

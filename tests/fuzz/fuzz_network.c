@@ -127,15 +127,15 @@ static void fuzz_policy(const uint8_t *data, size_t size)
 
 static void fuzz_address(const char *text)
 {
-        char written[CAY_ADDRESS_TEXT + 4];
+        char written[CAY_ADDRESS_TEXT];
         struct cay_address_range r, again;
 
         if (!cay_address_range_parse(text, &r))
                 return;
         HOLDS(cay_address_in(&r.first, &r) && cay_address_range_in(&r, &r));
         cay_address_why_not_public(&r.first);
-        HOLDS(cay_address_range_parse(cay_address_range_text(&r, written), &again));
-        HOLDS(memcmp(&r.first, &again.first, sizeof(r.first)) == 0 && r.bits == again.bits);
+        HOLDS(cay_address_range_parse(cay_address_text(&r.first, written), &again));
+        HOLDS(memcmp(&r.first, &again.first, sizeof(r.first)) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -32,17 +32,6 @@ int cay_proof_pair_from_seed(const uint8_t seed[CAY_PROOF_KEY], struct cay_proof
         return 0;
 }
 
-int cay_proof_pair_make(struct cay_proof_pair *ret)
-{
-        uint8_t seed[CAY_PROOF_KEY];
-        int r = cay_digest_random(seed, sizeof(seed));
-
-        if (r == 0)
-                r = cay_proof_pair_from_seed(seed, ret);
-        cay_digest_wipe(seed, sizeof(seed));
-        return r;
-}
-
 /* What is signed and what a code confirms: role and digest. */
 static int summarise(const char *role, const void *bytes, size_t len, uint8_t ret[ROLE_MAX + CAY_DIGEST_SIZE])
 {

@@ -22,7 +22,6 @@ struct cay_proof_pair {
 };
 
 int cay_proof_pair_from_seed(const uint8_t seed[CAY_PROOF_KEY], struct cay_proof_pair *ret); /* 0 or -EIO */
-int cay_proof_pair_make(struct cay_proof_pair *ret);
 int cay_proof_sign(const struct cay_proof_pair *pair, const char *role, const void *bytes, size_t len,
                    uint8_t ret[CAY_PROOF_SIGNATURE]);
 bool cay_proof_is_signed(const uint8_t key[CAY_PROOF_KEY], const char *role, const void *bytes, size_t len,

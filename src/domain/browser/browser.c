@@ -483,14 +483,6 @@ int cay_browser_get(struct cay_browsers *bs, const struct cay_viewer *v, const c
         return 0;
 }
 
-int cay_browser_join(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
-                     struct cay_cdp_user *u, struct cay_error *err)
-{
-        struct cay_browser *b = cay_browser_find_or_start(bs, v, sandbox, NULL, err);
-
-        return b ? cay_cdp_user_open(u, &b->mux, bs->env.loop, err) : -1;
-}
-
 int cay_browser_connect(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
                         struct cay_cdp_client *c, struct cay_error *err)
 {

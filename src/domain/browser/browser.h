@@ -11,8 +11,6 @@
  * its tabs lives on, clients connect again.
  *
  * While it has clients, the sandbox is in use. Without, its idle time runs.
- *
- * For ops: cay_browser_join gives a cdp_user its browser, and starts one if the sandbox has none. See cdp_user.h for an example.
  */
 #pragma once
 
@@ -112,11 +110,8 @@ void cay_browser_stop(struct cay_browsers *bs, const struct cay_viewer *v, const
                       struct cay_browser_call *call);
 
 /*
- * Makes u a user of the sandbox's browser, which is started if there is none; u's calls may be made at once. What fails later (no browser is installed)
- * ends the calls and then u, with the reason. Fails at once as cay_browser_start does.
+ * Makes c a client of the sandbox's browser, which is started if there is none; c may send at once. What fails later
+ * (no browser is installed) ends c with the reason. Fails at once as cay_browser_start does.
  */
-int cay_browser_join(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
-                     struct cay_cdp_user *u, struct cay_error *err);
-/* The same for a client that is not code of ours. */
 int cay_browser_connect(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
                         struct cay_cdp_client *c, struct cay_error *err);

@@ -6,7 +6,7 @@
  *
  *      s->user.on_event = on_event;
  *      s->user.on_gone = on_gone;
- *      cay_browser_join(browsers, &viewer, sandbox, &s->user, &err);          (domain/browser/browser.h)
+ *      cay_cdp_user_open(&s->user, &browser->mux, loop, &err);
  *      s->call.on_done = on_version;
  *      cay_cdp_call(&s->user, &s->call, "", "Browser.getVersion", NULL, 10000);
  *

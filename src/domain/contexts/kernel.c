@@ -18,11 +18,6 @@ static const struct cay_kernel kernels[] = {
 
 #define COUNT (sizeof(kernels) / sizeof(kernels[0]))
 
-const struct cay_kernel *cay_kernel_at(unsigned nr)
-{
-        return nr < COUNT ? &kernels[nr] : NULL;
-}
-
 const struct cay_kernel *cay_kernel_find(const char *language)
 {
         const struct cay_language *l = cay_language_find(language, strlen(language));

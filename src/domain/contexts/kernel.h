@@ -16,6 +16,5 @@ struct cay_kernel {
 
 /* By a language's name or alias (py, js). NULL: there is no kernel for it. */
 const struct cay_kernel *cay_kernel_find(const char *language);
-const struct cay_kernel *cay_kernel_at(unsigned nr); /* NULL from the end on */
 /* "python, javascript, bash". Returns buf. */
 const char *cay_kernel_names(char *buf, size_t size);

@@ -10,11 +10,6 @@ static const struct {
 #undef CAY_ENGINE_CAP
 };
 
-const char *cay_engine_cap_name(unsigned nr)
-{
-        return rows[nr].name;
-}
-
 int cay_engine_caps_check(const char *engine, unsigned caps, unsigned wanted, struct cay_error *err)
 {
         for (unsigned i = 0; i < CAY_ENGINE_CAP_COUNT; i++)

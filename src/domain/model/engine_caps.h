@@ -43,6 +43,5 @@ enum {                             /* cay_engine_ops.lacks: what every isolating
        CAY_ENGINE_LACKS_NEARNESS = 16, /* its boxes are behind a network: more is on its way at a time */
 };
 
-const char *cay_engine_cap_name(unsigned nr); /* below CAY_ENGINE_CAP_COUNT */
 /* 0, or CAY_UNSUPPORTED with the first capability of `wanted` that the engine of this name does not have. */
 int cay_engine_caps_check(const char *engine, unsigned caps, unsigned wanted, struct cay_error *err);

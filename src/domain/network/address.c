@@ -108,18 +108,6 @@ const char *cay_address_text(const struct cay_address *a, char ret[CAY_ADDRESS_T
         return ret;
 }
 
-const char *cay_address_range_text(const struct cay_address_range *r, char ret[CAY_ADDRESS_TEXT + 4])
-{
-        bool is_v4 = cay_address_is_v4(&r->first) && r->bits >= 96;
-        size_t len;
-
-        cay_address_text(&r->first, ret);
-        len = strlen(ret);
-        if (r->bits < 128)
-                snprintf(ret + len, CAY_ADDRESS_TEXT + 4 - len, "/%u", r->bits - (is_v4 ? 96 : 0));
-        return ret;
-}
-
 bool cay_address_from_socket(const struct sockaddr_storage *from, struct cay_address *ret, uint16_t *ret_port)
 {
         const struct sockaddr_in *v4 = (const struct sockaddr_in *)from;

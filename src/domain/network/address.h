@@ -34,7 +34,6 @@ bool cay_address_range_in(const struct cay_address_range *inner, const struct ca
 bool cay_address_is_loopback(const struct cay_address *a);
 bool cay_address_is_v4(const struct cay_address *a);
 const char *cay_address_text(const struct cay_address *a, char ret[CAY_ADDRESS_TEXT]); /* IPv4 as such */
-const char *cay_address_range_text(const struct cay_address_range *r, char ret[CAY_ADDRESS_TEXT + 4]);
 
 /* False: neither family. The port is in the machine's order. */
 bool cay_address_from_socket(const struct sockaddr_storage *from, struct cay_address *ret,

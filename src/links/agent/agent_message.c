@@ -289,11 +289,6 @@ int agent_message_read(const void *bytes, size_t len, enum agent_side from, stru
         return cay_reader_is_done(&r) && !io.is_bad ? 0 : -EPROTO;
 }
 
-const char *agent_message_name(enum agent_type type)
-{
-        return type > AGENT_NONE && type < AGENT_TYPE_COUNT ? rows[type].name : "?";
-}
-
 bool agent_ask_has_channel(enum agent_what what)
 {
         return what < AGENT_ASK_COUNT && asks[what].has_channel;

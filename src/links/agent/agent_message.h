@@ -142,7 +142,6 @@ enum agent_limit {
 int agent_message_write(const struct agent_message *m, uint8_t *ret, size_t size);
 /* from: who sent it. 0 or -EPROTO. Texts are valid UTF-8 without control characters, ids and names valid, codes and bits known. */
 int agent_message_read(const void *bytes, size_t len, enum agent_side from, struct agent_message *ret);
-const char *agent_message_name(enum agent_type type); /* "?": unknown */
 bool agent_ask_has_channel(enum agent_what what);
 /* A text that may be sent: cut to its maximum, with a question mark for what may not be in it. */
 void agent_text_set(char ret[AGENT_TEXT_MAX + 1], const char *text);

@@ -11,12 +11,18 @@
 
 #include "domain/model/engine_caps.h"
 
+static const char *const names[] = {
+#define CAY_ENGINE_CAP(bit, name, asked) name,
+#include "domain/model/engine_caps.def"
+#undef CAY_ENGINE_CAP
+};
+
 static void every_bit_means_one_thing(void **state)
 {
         for (unsigned i = 0; i < CAY_ENGINE_CAP_COUNT; i++) {
-                assert_true(strlen(cay_engine_cap_name(i)) > 0);
+                assert_true(strlen(names[i]) > 0);
                 for (unsigned k = 0; k < i; k++)
-                        assert_string_not_equal(cay_engine_cap_name(i), cay_engine_cap_name(k));
+                        assert_string_not_equal(names[i], names[k]);
         }
         assert_int_equal(CAY_ENGINE_CAN_NETWORK_BRIDGE & (CAY_ENGINE_CAN_PORTS | CAY_ENGINE_CAN_VOLUMES), 0);
         assert_int_equal(CAY_ENGINE_CAN_PORTS & CAY_ENGINE_CAN_VOLUMES, 0);
@@ -30,8 +36,7 @@ static void what_is_missing_is_named(void **state)
                 struct cay_error err = { 0 };
                 char wanted[80];
 
-                snprintf(wanted, sizeof(wanted), "the small engine lacks the capability '%s'",
-                         cay_engine_cap_name(i));
+                snprintf(wanted, sizeof(wanted), "the small engine lacks the capability '%s'", names[i]);
                 assert_int_equal(cay_engine_caps_check("small", 1u << i, 1u << i, &err), 0);
                 assert_int_equal(err.code, CAY_OK);
                 assert_int_equal(cay_engine_caps_check("small", all & ~(1u << i), all, &err), -1);

@@ -44,29 +44,29 @@ static void test_one_form(void **state)
 static void test_ranges(void **state)
 {
         static const struct {
-                const char *range, *in, *out, *text;
+                const char *range, *in, *out;
+                unsigned bits;
         } rows[] = {
-                { "10.0.0.0/8", "10.255.0.1", "11.0.0.0", "10.0.0.0/8" },
-                { "10.1.2.3", "10.1.2.3", "10.1.2.4", "10.1.2.3" },
-                { "10.1.2.3/32", "10.1.2.3", "10.1.2.2", "10.1.2.3" },
-                { "198.18.0.0/15", "198.19.255.255", "198.20.0.0", "198.18.0.0/15" },
-                { "0.0.0.0/0", "8.8.8.8", "2001:db8::1", "0.0.0.0/0" },
-                { "2001:db8::/33", "2001:db8:7fff::1", "2001:db8:8000::1", "2001:db8::/33" },
-                { "::/0", "2001:db8::1", "8.8.8.8", "::/0" },
-                { "::/64", "::1", "10.0.0.1", "::/64" },
-                { "::ffff:10.0.0.0/104", "10.1.2.3", "11.0.0.0", "10.0.0.0/8" },
+                { "10.0.0.0/8", "10.255.0.1", "11.0.0.0", 104 },
+                { "10.1.2.3", "10.1.2.3", "10.1.2.4", 128 },
+                { "10.1.2.3/32", "10.1.2.3", "10.1.2.2", 128 },
+                { "198.18.0.0/15", "198.19.255.255", "198.20.0.0", 111 },
+                { "0.0.0.0/0", "8.8.8.8", "2001:db8::1", 96 },
+                { "2001:db8::/33", "2001:db8:7fff::1", "2001:db8:8000::1", 33 },
+                { "::/0", "2001:db8::1", "8.8.8.8", 0 },
+                { "::/64", "::1", "10.0.0.1", 64 },
+                { "::ffff:10.0.0.0/104", "10.1.2.3", "11.0.0.0", 104 },
         };
         static const char *const bad[] = { "10.0.0.1/8",  "10.0.0.0/33", "10.0.0.0/",
                                            "10.0.0.0/-1", "10.0.0.0/08", "::1/64",
                                            "::/129",      "/8",          "10.0.0.0/8/8" };
         struct cay_address_range r, s;
-        char text[CAY_ADDRESS_TEXT + 4];
 
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
                 struct cay_address in = address(rows[i].in);
 
                 assert_true(cay_address_range_parse(rows[i].range, &r));
-                assert_string_equal(cay_address_range_text(&r, text), rows[i].text);
+                assert_int_equal(r.bits, rows[i].bits);
                 assert_true(cay_address_in(&in, &r));
                 if (rows[i].out != NULL) {
                         struct cay_address out = address(rows[i].out);
