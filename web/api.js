@@ -9,6 +9,7 @@ export class ApiError extends Error {
     this.field = error.field || '';
     this.reason = error.reason || '';
     this.confirm = error.confirm || '';
+    this.confirmWhy = error.confirm_why || '';
     this.requestId = error.request_id || '';
   }
 }
@@ -20,7 +21,7 @@ export const events = new EventTarget(); // 'signed-out'; 'up' and 'down': wheth
 let token = '';
 let isUp = true;
 
-/** Who is signed in, as the daemon says: {owner, scope, door}. app.js sets it. */
+/** Who is signed in, as the daemon says: {owner, scope, credential}. app.js sets it. */
 export const session = { owner: '', scope: '' };
 const SCOPES = ['read', 'exec', 'admin'];
 /** Whether the session may do what needs this scope: what it may not is not offered. */

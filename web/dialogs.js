@@ -99,7 +99,7 @@ export async function postConfirmed(url, body, { send = (b) => post(url, b), fac
     if (!(e instanceof ApiError) || e.status !== 428 || !e.confirm) throw e;
     const shown = factList(await facts().catch(() => []));
     const yes = await ask({
-      title: 'Confirm this request', text: `${upperFirst(e.message.split(': send the same')[0])}. Your confirmation is for this request only.`, yes: 'Allow once', wide: Boolean(code),
+      title: 'Confirm this request', text: `${upperFirst(e.confirmWhy)}. Your confirmation is for this request only.`, yes: 'Allow once', wide: Boolean(code),
       fields: [shown.children.length > 0 && shown, code && h('pre', { class: 'output', tabindex: 0, 'aria-label': 'Code that would run' }, code)],
     });
     if (!yes) return null;

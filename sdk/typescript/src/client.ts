@@ -269,7 +269,7 @@ function wait(e: unknown, repeatable: boolean, tries: number): number {
   const asked = (e as { retryAfterMs?: number }).retryAfterMs ?? 0;
 
   if (e instanceof LimitError) return asked > 0 ? Math.max(asked, backoff) : -1;
-  if (e instanceof UnavailableError && (repeatable || e.message.includes("try again"))) return backoff;
+  if (e instanceof UnavailableError && (repeatable || e.reason === "retry")) return backoff;
   return e instanceof ConnectionLostError && repeatable ? backoff : -1;
 }
 

@@ -182,6 +182,7 @@ static int refused(struct cay_reach *r, struct cay_client_conn *c, struct cay_er
         cay_client_conn_collect(c, &body, CAY_REACH_WAIT_MS, &ignored);
         cay_json_view_open(cay_buf_data(&body), body.len, &json);
         cay_json_view_copy(cay_json_view_find(json, "error.field"), r->field, sizeof(r->field));
+        cay_json_view_copy(cay_json_view_find(json, "error.reason"), r->reason, sizeof(r->reason));
         cay_json_view_copy(cay_json_view_find(json, "error.confirm"), r->confirm, sizeof(r->confirm));
         cay_json_view_copy(cay_json_view_find(json, "error.code"), word, sizeof(word));
         cay_json_view_copy(cay_json_view_find(json, "error.message"), message, sizeof(message));
@@ -243,7 +244,7 @@ int cay_reach_send(struct cay_reach *r, struct cay_client_conn *c, const struct 
         bool has_body;
 
         r->status = 0;
-        r->field[0] = r->confirm[0] = '\0';
+        r->field[0] = r->reason[0] = r->confirm[0] = '\0';
         cay_buf_init(&target, TARGET_MAX);
         cay_buf_init(&body, REQUEST_MAX);
         if (cay_values_format(v, &target, &body, &has_body, err) < 0)
@@ -271,9 +272,9 @@ int cay_reach_await(struct cay_reach *r, struct cay_client_conn *c, int wait_ms,
 }
 
 /* The daemon is not ready and did nothing, so the request may be repeated. */
-static bool is_starting(const struct cay_reach *r, const struct cay_error *err)
+static bool is_starting(const struct cay_reach *r)
 {
-        return r->status == 503 && strstr(err->msg, "try again") != NULL;
+        return r->status == 503 && strcmp(r->reason, cay_reason_word(CAY_REASON_RETRY)) == 0;
 }
 
 /*
@@ -299,7 +300,7 @@ int cay_reach_begin(struct cay_reach *r, struct cay_client_conn *c, const struct
                 if (cay_reach_send(r, c, v, fd, &failed) == 0 && cay_reach_await(r, c, wait_ms, &failed) == 0)
                         return 0;
                 took_ms = cay_clock_ms() - begun_ms;
-                if (!(is_starting(r, &failed) && took_ms < STARTING_MS) &&
+                if (!(is_starting(r) && took_ms < STARTING_MS) &&
                     !(is_broken_off(r, v, &failed) && ++broken < BROKEN_TRIES)) {
                         *err = failed;
                         return -1;
@@ -344,7 +345,7 @@ static void print_hint(const struct cay_reach *r, const struct cay_error *err)
                 fprintf(stderr,
                         "cay: show it a token: on its machine `cay token > FILE`, then --token-file FILE "
                         "or CAY_TOKEN_FILE=FILE\n");
-        else if (r->status == 404 && strncmp(err->msg, "sandbox '", 9) == 0)
+        else if (strcmp(r->reason, cay_reason_word(CAY_REASON_NO_SANDBOX)) == 0)
                 fprintf(stderr, "cay: `cay ls` lists the sandboxes\n");
         else if (r->status == 0 && err->code == CAY_UNAVAILABLE && is_local &&
                  (err->sys == ENOENT || err->sys == ECONNREFUSED))

@@ -114,10 +114,14 @@ static void lose(struct session *t)
 /* The daemon or sandbox is not ready, or is too busy. The answer's text overwrites the request. */
 static bool was_not_taken(const struct session_input *in)
 {
-        static const char word[] = "try again";
+        struct cay_json_view json = { 0 };
+        char reason[32];
 
-        return (in->conn.answer.status == 503 || in->conn.answer.status == 429) &&
-               memmem(cay_buf_data(&in->out), in->out.len, word, strlen(word)) != NULL;
+        if (in->conn.answer.status != 503 && in->conn.answer.status != 429)
+                return false;
+        cay_json_view_open(cay_buf_data(&in->out), in->out.len, &json);
+        cay_json_view_copy(cay_json_view_find(json, "error.reason"), reason, sizeof(reason));
+        return strcmp(reason, cay_reason_word(CAY_REASON_RETRY)) == 0;
 }
 
 static void on_answer(struct session *t)

@@ -75,10 +75,10 @@ int cay_pass_pay(struct cay_pass *p, uint64_t *ret_wait_ms, struct cay_error *er
         rate = p->is_stranger ? p->gate->strangers : p->gate->rate;
         if (cay_rate_take(rate, p->payer, cay_clock_ms(), ret_wait_ms))
                 return 0;
-        return cay_fail(err, CAY_LIMIT,
-                        "more than %" PRIu64 " requests in a minute (rate_limit): try again in %" PRIu64
-                        " ms",
-                        p->gate->env.config->rate_limit, *ret_wait_ms);
+        return cay_fail_because(err, CAY_LIMIT, CAY_REASON_RETRY,
+                                "more than %" PRIu64
+                                " requests in a minute (rate_limit): try again in %" PRIu64 " ms",
+                                p->gate->env.config->rate_limit, *ret_wait_ms);
 }
 
 /* Guards */

@@ -322,8 +322,8 @@ static void op_commit(struct cay_store *base, struct cay_store_batch *b, enum ca
         if (err.code == CAY_OK && s->is_closing)
                 cay_fail(&err, CAY_UNAVAILABLE, "the store is closing");
         else if (err.code == CAY_OK && (s->batches.count >= QUEUE_MAX || s->batches.bytes >= QUEUE_BYTES_MAX))
-                cay_fail(&err, CAY_LIMIT, "the store is busy: %u changes are pending; try again",
-                         s->batches.count);
+                cay_fail_because(&err, CAY_LIMIT, CAY_REASON_RETRY,
+                                 "the store is busy: %u changes are pending; try again", s->batches.count);
         if (err.code == CAY_OK) {
                 b->how = how;
                 b->commit = c;
@@ -353,8 +353,8 @@ static void op_query(struct cay_store *base, struct cay_store_query *q)
         if (s->is_closing)
                 cay_fail(&err, CAY_UNAVAILABLE, "the store is closing");
         else if (s->asks.count >= ASKS_MAX)
-                cay_fail(&err, CAY_LIMIT, "the store is busy: %u queries are pending; try again",
-                         s->asks.count);
+                cay_fail_because(&err, CAY_LIMIT, CAY_REASON_RETRY,
+                                 "the store is busy: %u queries are pending; try again", s->asks.count);
         if (err.code == CAY_OK) {
                 a->query = q;
                 cay_arena_init(&a->mem, CAY_SELECT_BYTES_MAX);

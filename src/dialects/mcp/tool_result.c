@@ -307,14 +307,11 @@ static void ask_modern(struct cay_mcp_call *c, const char *message)
  */
 bool cay_mcp_tool_confirm(struct cay_mcp_call *c, const struct cay_mcp_op_call *q)
 {
-        const char *how = strstr(q->err.msg, ": send the same"); /* for callers of REST */
-        int len = (int)(how ? how - q->err.msg : (long)strlen(q->err.msg));
-        char message[400], why[300];
+        char message[400];
 
         if (!q->confirm[0])
                 return false;
-        snprintf(why, sizeof(why), "%.*s", len < (int)sizeof(why) ? len : (int)sizeof(why) - 1, q->err.msg);
-        snprintf(message, sizeof(message), "%s: %s. Allow it?", c->tool->title, why);
+        snprintf(message, sizeof(message), "%s: %s. Allow it?", c->tool->title, q->err.msg);
         memcpy(c->confirm, q->confirm, sizeof(c->confirm));
         if (c->can_elicit && c->is_task) {
                 ask_in_task(c, message);
@@ -325,7 +322,7 @@ bool cay_mcp_tool_confirm(struct cay_mcp_call *c, const struct cay_mcp_op_call *
                 cay_mcp_call_elicit(c, message, on_reply);
         } else {
                 c->confirm[0] = '\0';
-                send_failure(c, "needs_confirm", why,
+                send_failure(c, "needs_confirm", q->err.msg,
                              "Ask the person. If they agree, call the tool again with the same arguments and "
                              "confirm_token.",
                              q->confirm);

@@ -217,6 +217,9 @@ void cay_rest_refuse_field(struct cay_http_request *req, unsigned status, const 
                                     .code = cay_rest_status_code(status),
                                     .message = message,
                                     .field = field,
+                                    .reason = status == 429 || status == 503
+                                                      ? cay_reason_word(CAY_REASON_RETRY)
+                                                      : NULL,
                                     .request_id = request_id };
 
         cay_http_response_add(req, "Content-Security-Policy", own_policy);
@@ -237,6 +240,7 @@ const char *cay_rest_fault(const struct cay_http_fault *fault, struct cay_buf *f
         struct cay_rest_error e = { .status = fault->status,
                                     .code = cay_rest_status_code(fault->status),
                                     .message = fault->text,
+                                    .reason = fault->may_repeat ? cay_reason_word(CAY_REASON_RETRY) : NULL,
                                     .request_id = id };
 
         cay_gate_make_id(id);

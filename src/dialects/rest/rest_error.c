@@ -3,8 +3,10 @@
 #include "dialects/rest/rest_error.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "domain/ops/confirm.h"
 #include "foundation/base/json_out.h"
 
 static const unsigned statuses[] = {
@@ -61,6 +63,23 @@ const char *cay_rest_status_code(unsigned status)
         return "invalid";
 }
 
+static void put_message(struct cay_json *j, const struct cay_rest_error *e)
+{
+        char text[512];
+
+        cay_json_key(j, "message");
+        if (!e->confirm || !e->confirm[0]) {
+                cay_json_text(j, e->message);
+                return;
+        }
+        snprintf(text, sizeof(text),
+                 "%s: send the same request again with the field confirm set to this token, within %u s",
+                 e->message, CAY_CONFIRM_MS / 1000);
+        cay_json_text(j, text);
+        cay_json_key(j, "confirm_why");
+        cay_json_text(j, e->message);
+}
+
 int cay_rest_error_put(struct cay_buf *out, const struct cay_rest_error *e)
 {
         struct cay_json j;
@@ -71,8 +90,7 @@ int cay_rest_error_put(struct cay_buf *out, const struct cay_rest_error *e)
         cay_json_begin_object(&j);
         cay_json_key(&j, "code");
         cay_json_text(&j, e->code);
-        cay_json_key(&j, "message");
-        cay_json_text(&j, e->message);
+        put_message(&j, e);
         cay_json_key(&j, "field");
         cay_json_text(&j, e->field && e->field[0] ? e->field : NULL);
         cay_json_key(&j, "request_id");

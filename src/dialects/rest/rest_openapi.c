@@ -391,6 +391,7 @@ static void put_error_schema(struct cay_json *j)
                          "why exactly, where the code leaves it open: paused, too_many_commands");
         put_error_member(j, "first", false, "id of what the first request with this single-use id made");
         put_error_member(j, "confirm", false, "token to repeat the same request with, if a person agrees");
+        put_error_member(j, "confirm_why", false, "what a person is asked to agree to");
         cay_json_end_object(j);
         put_required(j, inner, CAY_COUNT(inner));
         cay_json_end_object(j);

@@ -214,7 +214,7 @@ static struct cay_screencast *look_up(struct cay_browsers *bs, const struct cay_
                 return NULL;
         r = find(bs->recordings, view.id, id);
         if (!r)
-                cay_fail(err, CAY_NOT_FOUND, "sandbox '%s' has no recording '%s'", view.id, id);
+                cay_fail(err, CAY_NOT_FOUND, "recording: sandbox '%s' has no '%s'", view.id, id);
         return r;
 }
 

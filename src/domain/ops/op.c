@@ -43,17 +43,18 @@ static void find_field(const struct cay_op *op, const char *name, size_t len, ch
                         snprintf(ret, FIELD_MAX, "%s.%.*s", f->name, (int)len, name);
 }
 
-/* Missing paths and used-up ids: texts that do not begin with the field. */
-static const char *find_known(const struct cay_op *op, const char *msg)
+/* The field that a reason is about, where the text does not begin with it. */
+static const char *find_by_reason(const struct cay_op *op, enum cay_reason reason)
 {
         static const struct {
-                const char *text, *field;
-        } rows[] = { { "there is no sandbox ", "id" },
-                     { "there is no exec ", "exec" },
-                     { "execution id ", "execution_id" } };
+                enum cay_reason reason;
+                const char *field;
+        } rows[] = { { CAY_REASON_NO_SANDBOX, "id" },
+                     { CAY_REASON_NO_EXEC, "exec" },
+                     { CAY_REASON_ID_USED, "execution_id" } };
 
         for (unsigned i = 0; op->fields && i < CAY_COUNT(rows); i++)
-                if (strncmp(msg, rows[i].text, strlen(rows[i].text)) == 0 &&
+                if (rows[i].reason == reason &&
                     cay_field_find(op->fields, rows[i].field, strlen(rows[i].field)))
                         return rows[i].field;
         return NULL;
@@ -68,14 +69,16 @@ void cay_op_fail(struct cay_op_call *c, const struct cay_error *err, const char 
         size_t len = strspn(err->msg, "abcdefghijklmnopqrstuvwxyz_.0123456789");
         struct cay_error told = *err;
         char name[FIELD_MAX] = "";
+        const char *known;
 
         if (err->code != CAY_INTERNAL && len > 0 && err->msg[len] == ':')
                 find_field(c->op, err->msg, len, name);
         if (strlen(name) > len)
                 snprintf(told.msg, sizeof(told.msg), "%s%.*s", name,
                          (int)(sizeof(told.msg) - 1 - strlen(name)), err->msg + len);
-        if (!field)
-                field = name[0] ? name : find_known(c->op, err->msg);
+        known = find_by_reason(c->op, err->reason);
+        if (!field || (known && !name[0]))
+                field = name[0] ? name : known;
         c->responder->fail(c, &told, field);
 }
 

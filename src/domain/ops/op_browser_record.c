@@ -60,14 +60,6 @@ static void put_recording(struct cay_json *j, const struct cay_screencast_view *
         cay_op_key_u64(j, "bytes", v->bytes);
 }
 
-static void fail(struct cay_op_call *c, const struct cay_error *err)
-{
-        const struct args *a = c->args;
-        bool is_recording = a->recording && strstr(err->msg, "has no recording");
-
-        cay_op_fail(c, err, err->code != CAY_NOT_FOUND ? NULL : is_recording ? "recording" : "id");
-}
-
 static void answer(struct cay_op_call *c, const struct cay_screencast_view *view, enum cay_op_status status)
 {
         struct cay_op_result o;
@@ -88,7 +80,7 @@ static void run_browser_record_start(struct cay_op_call *c)
         struct cay_error err = { 0 };
 
         if (cay_screencast_start(c->world->browsers, &viewer, a->id, &options, &view, &err) < 0)
-                fail(c, &err);
+                cay_op_fail(c, &err, NULL);
         else
                 answer(c, &view, CAY_OP_CREATED);
 }
@@ -118,7 +110,7 @@ static void run_browser_record_stop(struct cay_op_call *c)
         struct cay_error err = { 0 };
 
         if (cay_screencast_stop(c->world->browsers, &viewer, a->id, a->recording, &view, &err) < 0)
-                fail(c, &err);
+                cay_op_fail(c, &err, NULL);
         else
                 answer(c, &view, CAY_OP_OK);
 }
@@ -146,7 +138,7 @@ static void run_browser_record_remove(struct cay_op_call *c)
         struct cay_op_result o;
 
         if (cay_screencast_remove(c->world->browsers, &viewer, a->id, a->recording, &err) < 0) {
-                fail(c, &err);
+                cay_op_fail(c, &err, NULL);
                 return;
         }
         cay_op_result_begin(&o, c);
@@ -188,7 +180,7 @@ static void run_browser_record_list(struct cay_op_call *c)
         struct cay_op_result o;
 
         if (cay_service_get(c->world->service, &viewer, a->id, &box, &err) < 0) {
-                fail(c, &err);
+                cay_op_fail(c, &err, NULL);
                 return;
         }
         cay_op_result_begin(&o, c);
@@ -222,7 +214,7 @@ static void run_browser_record_get(struct cay_op_call *c)
         struct cay_error err = { 0 };
 
         if (cay_screencast_get(c->world->browsers, &viewer, a->id, a->recording, &view, &err) < 0)
-                fail(c, &err);
+                cay_op_fail(c, &err, NULL);
         else
                 answer(c, &view, CAY_OP_OK);
 }
@@ -320,7 +312,7 @@ static void run_browser_record_export(struct cay_op_call *c)
         e->fd = cay_screencast_open(c->world->browsers, &viewer, a->id, a->recording, &e->bytes, &err);
         if (e->fd < 0) {
                 free(e);
-                fail(c, &err);
+                cay_op_fail(c, &err, NULL);
                 return;
         }
         e->call = c;

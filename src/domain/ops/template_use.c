@@ -40,16 +40,12 @@ int cay_op_find_template(const struct cay_op_call *c, const char *name, const st
         return cay_fail(err, CAY_NOT_FOUND, "template: '%.63s' does not exist%s", name, lists[c->dialect]);
 }
 
-static int ask_again(const struct cay_template *t, const char *danger, struct cay_error *err)
+/* Each dialect says how its callers confirm. */
+static int ask_first(const struct cay_template *t, const char *danger, struct cay_error *err)
 {
-        static const char how[] =
-                "send the same request again with the field confirm set to this token, within";
-
         if (danger)
-                return cay_fail(err, CAY_CONFLICT, "this run needs a confirmation, because %s: %s %u s",
-                                danger, how, CAY_CONFIRM_MS / 1000);
-        return cay_fail(err, CAY_CONFLICT, "template '%s' needs a confirmation: %s %u s", t->name, how,
-                        CAY_CONFIRM_MS / 1000);
+                return cay_fail(err, CAY_CONFLICT, "this run needs a confirmation, because %s", danger);
+        return cay_fail(err, CAY_CONFLICT, "template '%s' needs a confirmation", t->name);
 }
 
 int cay_op_confirm(struct cay_op_call *c, const struct cay_template *t, const char *danger, const char *token,
@@ -64,7 +60,7 @@ int cay_op_confirm(struct cay_op_call *c, const struct cay_template *t, const ch
                                          ret->claim, err);
         if (cay_confirm_ask(confirms, c->caller.owner, what, now_ms, c->confirm, err) < 0)
                 return -1;
-        return ask_again(t, danger, err);
+        return ask_first(t, danger, err);
 }
 
 int cay_op_check_room(const struct cay_op_world *w, const struct cay_viewer *v, const char *id,

@@ -21,7 +21,8 @@ int cay_claim_check(const char *claim, struct cay_error *err)
 
 void cay_claim_say_taken(struct cay_error *err, const char *claim, const char *first)
 {
-        cay_fail(err, CAY_EXISTS, "execution id '%.128s' was used before; it made '%s'", claim, first);
+        cay_fail_because(err, CAY_EXISTS, CAY_REASON_ID_USED,
+                         "execution id '%.128s' was used before; it made '%s'", claim, first);
 }
 
 static struct cay_claim **find(struct cay_service *s, const char *owner, const char *key)

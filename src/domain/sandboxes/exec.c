@@ -129,7 +129,8 @@ struct cay_exec *cay_exec_get(struct cay_service *s, const struct cay_viewer *v,
                         return x;
                 }
         }
-        cay_fail(err, CAY_NOT_FOUND, "exec '%.63s' does not exist in sandbox '%s'", exec, sb->id);
+        cay_fail_because(err, CAY_NOT_FOUND, CAY_REASON_NO_EXEC,
+                         "exec '%.63s' does not exist in sandbox '%s'", exec, sb->id);
         return NULL;
 }
 

@@ -126,7 +126,8 @@ static int check_running(const struct cay_exec *x, const struct cay_sandbox *sb,
                 return cay_fail_because(err, CAY_CONFLICT, CAY_REASON_PAUSED,
                                         "sandbox '%s' is paused; resume it first", sb->id);
         if (x->phase == CAY_EXEC_PHASE_ADOPTED && !cay_box_channel_is_open(&x->ch))
-                return cay_fail(err, CAY_UNAVAILABLE, "sandbox '%s' does not answer yet; try again", sb->id);
+                return cay_fail_because(err, CAY_UNAVAILABLE, CAY_REASON_RETRY,
+                                        "sandbox '%s' does not answer yet; try again", sb->id);
         return 0;
 }
 
@@ -135,7 +136,8 @@ static int check_sent(const struct cay_exec *x, struct cay_error *err)
 {
         if (cay_box_channel_is_open(&x->ch))
                 return 0;
-        return cay_fail(err, CAY_UNAVAILABLE, "exec '%s' has not started yet; try again", x->id);
+        return cay_fail_because(err, CAY_UNAVAILABLE, CAY_REASON_RETRY,
+                                "exec '%s' has not started yet; try again", x->id);
 }
 
 void cay_service_exec_input(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,

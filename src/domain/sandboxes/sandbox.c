@@ -146,7 +146,8 @@ int cay_sandbox_check_usable(const struct cay_sandbox *sb, struct cay_error *err
         if (cay_sandbox_check_free(sb, err) < 0)
                 return -1;
         if (sb->client == NULL || cay_box_client_awaits_welcome(sb->client))
-                return cay_fail(err, CAY_UNAVAILABLE, "sandbox '%s' does not answer yet; try again", sb->id);
+                return cay_fail_because(err, CAY_UNAVAILABLE, CAY_REASON_RETRY,
+                                        "sandbox '%s' does not answer yet; try again", sb->id);
         return 0;
 }
 

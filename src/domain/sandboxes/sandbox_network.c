@@ -109,8 +109,9 @@ int cay_sandbox_put_network(const struct cay_sandbox *sb, struct cay_spec *spec,
         if (sb->policy == NULL)
                 return 0;
         if (n == NULL || !n->ops->is_ready(n))
-                return cay_fail(err, CAY_UNAVAILABLE,
-                                "network: cay-net is not running now; try again, or leave the network out");
+                return cay_fail_because(
+                        err, CAY_UNAVAILABLE, CAY_REASON_RETRY,
+                        "network: cay-net is not running now; try again, or leave the network out");
         spec->egress = sb->egress;
         if (sb->secrets != NULL && sb->service->env.secrets_ca != NULL)
                 spec->ca = sb->service->env.secrets_ca(sb->service->env.ctx);

@@ -63,7 +63,8 @@ void cay_service_fail_job(struct cay_service *s, struct cay_job *job, const stru
 int cay_service_check_ready(const struct cay_service *s, struct cay_error *err)
 {
         if (!s->ready)
-                return cay_fail(err, CAY_UNAVAILABLE, "the daemon is starting; try again in a moment");
+                return cay_fail_because(err, CAY_UNAVAILABLE, CAY_REASON_RETRY,
+                                        "the daemon is starting; try again in a moment");
         return 0;
 }
 

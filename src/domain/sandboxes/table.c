@@ -119,7 +119,7 @@ struct cay_sandbox *cay_table_get(struct cay_service *s, const struct cay_viewer
                 sb = cay_table_find_name(s, v->owner, id);
         if (sb != NULL && cay_table_may_see(v, sb))
                 return sb;
-        cay_fail(err, CAY_NOT_FOUND, "sandbox '%.63s' does not exist", id);
+        cay_fail_because(err, CAY_NOT_FOUND, CAY_REASON_NO_SANDBOX, "sandbox '%.63s' does not exist", id);
         return NULL;
 }
 

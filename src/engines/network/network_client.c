@@ -238,7 +238,8 @@ static struct ask *new_ask(struct client *c, const char *id, struct cay_job *job
         struct ask *ask = NULL;
 
         if (!c->is_ready)
-                cay_fail(&err, CAY_UNAVAILABLE, "cay-net does not run at the moment; try again");
+                cay_fail_because(&err, CAY_UNAVAILABLE, CAY_REASON_RETRY,
+                                 "cay-net does not run at the moment; try again");
         else if (!(ask = calloc(1, sizeof(*ask))))
                 cay_fail(&err, CAY_INTERNAL, "no memory for a request to cay-net");
         if (!ask) {

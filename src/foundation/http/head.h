@@ -44,6 +44,7 @@ enum cay_http_method {
 struct cay_http_fault {
         unsigned status;
         const char *text;
+        bool may_repeat; /* nothing was done: the same request may work in a moment */
 };
 
 struct cay_http_head_limits {

@@ -81,7 +81,8 @@ void cay_http_conn_refuse(struct cay_http_conn *c, const struct cay_http_fault *
 /* The body failed while a handler was reading it. */
 static void fail_request(struct cay_http_conn *c, unsigned status, const char *text)
 {
-        struct cay_http_fault fault = { .status = status, .text = text };
+        /* A handler reads the whole body before it begins. */
+        struct cay_http_fault fault = { .status = status, .text = text, .may_repeat = status == 503 };
 
         cay_buf_done(&c->req->body);
         if (c->req->answer == CAY_HTTP_UNANSWERED) {
@@ -139,7 +140,8 @@ static bool wait_for_head(struct cay_http_conn *c)
 {
         struct cay_http_fault cut = { 400, "the request ends inside its header" };
         struct cay_http_fault full = { 503,
-                                       "no memory is left for a header of this size: try again in a moment" };
+                                       "no memory is left for a header of this size: try again in a moment",
+                                       true };
 
         if (c->conn.eof || c->conn.starved) {
                 cay_http_conn_refuse(c, c->conn.eof ? &cut : &full);

@@ -60,7 +60,7 @@ struct cay_http_request *cay_http_request_new(struct cay_http_conn *c, const str
         char *text;
 
         if (!req) {
-                *ret_fault = (struct cay_http_fault){ 503, "no memory for the request" };
+                *ret_fault = (struct cay_http_fault){ 503, "no memory for the request", true };
                 return NULL;
         }
         memset(req, 0, sizeof(*req));

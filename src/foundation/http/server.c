@@ -241,9 +241,10 @@ static bool make_room(struct cay_http_server *s, uint64_t key)
 /* Why one more connection of that peer is refused; NULL: it is accepted. */
 static const struct cay_http_fault *check_limits(struct cay_http_server *s, uint64_t key, bool is_unix)
 {
-        static const struct cay_http_fault full = { 503, "too many connections: try again in a moment" };
+        static const struct cay_http_fault full = { 503, "too many connections: try again in a moment",
+                                                    true };
         static const struct cay_http_fault peer_full = {
-                429, "too many connections from this client: try again in a moment"
+                429, "too many connections from this client: try again in a moment", true
         };
 
         if (s->config.per_peer > 0 && cay_peers_count(&s->peers, key) >= s->config.per_peer &&

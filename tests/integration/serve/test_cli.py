@@ -486,7 +486,7 @@ def test_input_sent_again(d):
 
 def test_keys_not_taken(d):
     """What nobody can have taken is sent again; what somebody may have taken is not, and the keys after it go on."""
-    busy = b'{"error":{"message":"too many connections from this client: try again in a moment"}}'
+    busy = b'{"error":{"message":"too many connections from this client: wait a moment","reason":"retry"}}'
     with daemon_by_hand() as (folder, listener):
         t = Terminal(d, "shell", "--data", folder, "box", "sh")
         with listener.accept()[0] as stream:
@@ -725,13 +725,13 @@ def test_reaching(d):
     cay(d, "rm", box, env={"CAY_URL": url, "CAY_TOKEN": d.token})
 
 
-class TlsDoor:
+class TlsProxy:
     """Speaks TLS for a daemon: each connection is handed on to its TCP address."""
 
     def __init__(self, port, folder):
         self.cert, key = os.path.join(folder, "cert.pem"), os.path.join(folder, "key.pem")
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-                        "-subj", "/CN=door", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", self.cert],
+                        "-subj", "/CN=proxy", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", self.cert],
                        check=True, capture_output=True, timeout=PATIENCE_S)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.cert, key)
@@ -778,8 +778,8 @@ class TlsDoor:
 
 def test_https(d):
     folder = tempfile.mkdtemp(prefix="cay-tls-")
-    door = TlsDoor(d.port, folder)
-    env = {"CAY_URL": f"https://127.0.0.1:{door.port}", "CAY_TOKEN": d.token, "CAY_CA_FILE": door.cert}
+    proxy = TlsProxy(d.port, folder)
+    env = {"CAY_URL": f"https://127.0.0.1:{proxy.port}", "CAY_TOKEN": d.token, "CAY_CA_FILE": proxy.cert}
     box = cay(d, "create", env=env).strip()
     data = os.urandom(1 << 20) * 3
     assert cay(d, "exec", box, "sha256sum", input=data, env=env).split()[0] == hashlib.sha256(data).hexdigest()
@@ -789,11 +789,11 @@ def test_https(d):
     del env["CAY_CA_FILE"]  # a certificate that nobody vouches for
     cay(d, "ls", env=env, expect=125)
     assert d.said.count("not to be trusted") == 1, d.said
-    env.update(CAY_CA_FILE=door.cert, CAY_URL=f"https://localhost:{door.port}")  # of another name
+    env.update(CAY_CA_FILE=proxy.cert, CAY_URL=f"https://localhost:{proxy.port}")  # of another name
     cay(d, "ls", env=env, expect=125)
     assert d.said.count("not to be trusted") == 1, d.said
     cay(d, "ls", env={**env, "CAY_URL": f"https://127.0.0.1:{d.port}"}, expect=125)  # speaks no TLS
-    door.close()
+    proxy.close()
     shutil.rmtree(folder)
 
 
@@ -886,7 +886,7 @@ def test_words_of_the_command_line(d):
 def test_starting(d):
     """A daemon that listens a moment later, or says that it is starting, is waited for; one that is not there is not."""
     folder = tempfile.mkdtemp(prefix="cay-late-")
-    refusal = b'{"error":{"code":"unavailable","message":"the daemon is starting; try again in a moment"}}'
+    refusal = b'{"error":{"code":"unavailable","message":"the daemon is starting; wait a moment","reason":"retry"}}'
     answer = b'{"sandboxes":[],"next":null}'
     asked = []
     listener = socket.socket(socket.AF_UNIX)

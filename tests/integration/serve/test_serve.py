@@ -153,7 +153,10 @@ def test_exec(d):
     assert len(execs) == 8 and execs[0]["command"].startswith("echo out"), len(execs)
     again = d.must(200, "GET", f"/api/sandboxes/{box}/execs/{execs[0]['exec_id']}")
     assert again["exit_code"] == 3
-    d.must(404, "GET", f"/api/sandboxes/{box}/execs/none")
+    missing = d.must(404, "GET", f"/api/sandboxes/{box}/execs/none")["error"]
+    assert missing["field"] == "exec" and missing["reason"] == "no_exec", missing
+    missing = d.must(404, "GET", "/api/sandboxes/none/execs/none")["error"]
+    assert missing["field"] == "id" and missing["reason"] == "no_sandbox", missing
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
@@ -626,7 +629,7 @@ def test_ids_of_ours_are_not_kept(d):
 
 
 def test_nulls_and_units(d):
-    """A null says nothing, at every door; sizes and times as other systems write them."""
+    """A null says nothing, in every API; sizes and times as other systems write them."""
     asked = ("name", "labels", "env", "limits", "memory_limit", "cpu_limit", "ports", "workspace", "template", "timeout", "engine", "read_only")
     box = d.must(201, "POST", "/api/sandboxes", dict.fromkeys(asked))
     assert box["name"] is None and box["limits"]["memory_bytes"] == 2 << 30 and box["expires_in_ms"] is None, box

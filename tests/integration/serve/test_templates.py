@@ -315,6 +315,7 @@ def test_confirmation():
 
         first = ask()
         assert first.status == 428 and first.json["error"]["code"] == "confirm", first
+        assert first.json["error"]["confirm_why"] == "template 'risky' needs a confirmation", first
         token = first.json["error"]["confirm"]
         assert d.must(200, "GET", "/api/sandboxes")["sandboxes"] == [], "nothing is made before"
         # Only this request, and only this caller's.

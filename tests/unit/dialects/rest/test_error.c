@@ -64,6 +64,30 @@ static void test_form(void **state)
         (void)state;
 }
 
+/* The text tells a program's author what to send; confirm_why is for the person who is asked. */
+static void test_confirmation(void **state)
+{
+        cay_auto_buf struct cay_buf body = { 0 };
+        cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
+        const struct cay_rest_error what = { .status = 428,
+                                             .code = "confirm",
+                                             .message = "template 'risky' needs a confirmation",
+                                             .request_id = "abc",
+                                             .confirm = "token" };
+        const struct cay_json_value *e;
+
+        cay_buf_init(&body, 4096);
+        assert_int_equal(cay_rest_error_put(&body, &what), 0);
+        e = error_of(&body, &doc);
+        assert_string_equal(cay_json_value_text(cay_json_value_find(e, "message")),
+                            "template 'risky' needs a confirmation: send the same request again with the "
+                            "field confirm set to this token, within 300 s");
+        assert_string_equal(cay_json_value_text(cay_json_value_find(e, "confirm_why")),
+                            "template 'risky' needs a confirmation");
+        assert_string_equal(cay_json_value_text(cay_json_value_find(e, "confirm")), "token");
+        (void)state;
+}
+
 static void test_faults_of_http(void **state)
 {
         static const unsigned statuses[] = { 400, 408, 413, 414, 421, 429, 431, 501, 503, 505 };
@@ -71,7 +95,7 @@ static void test_faults_of_http(void **state)
         for (unsigned i = 0; i < CAY_COUNT(statuses); i++) {
                 cay_auto_buf struct cay_buf body = { 0 }, fields = { 0 };
                 cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
-                const struct cay_http_fault fault = { statuses[i], "too much" };
+                const struct cay_http_fault fault = { statuses[i], "too much", .may_repeat = i % 2 };
                 const struct cay_json_value *e;
                 char line[64];
 
@@ -84,6 +108,7 @@ static void test_faults_of_http(void **state)
                 assert_string_equal(cay_buf_data(&fields), line);
                 assert_string_equal(cay_json_value_text(cay_json_value_find(e, "message")), "too much");
                 assert_true(strlen(cay_json_value_text(cay_json_value_find(e, "code"))) > 0);
+                assert_int_equal(cay_json_value_find(e, "reason") != NULL, fault.may_repeat);
         }
         (void)state;
 }
@@ -93,6 +118,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_statuses),
                 cmocka_unit_test(test_form),
+                cmocka_unit_test(test_confirmation),
                 cmocka_unit_test(test_faults_of_http),
         };
 
