@@ -66,6 +66,8 @@ void cay_browser_launch_make(struct cay_browser_launch *l, const struct cay_brow
         l->argv[n++] = o->profile && o->copies_profile ? l->profile : "";
         for (unsigned i = 0; i < CAY_COUNT(fixed); i++)
                 l->argv[n++] = fixed[i];
+        if (o->isolates_sites)
+                l->argv[n++] = "--site-per-process";
         if (o->ignore_certificate_errors)
                 l->argv[n++] = "--ignore-certificate-errors";
         l->argv[n++] = l->size;

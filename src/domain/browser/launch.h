@@ -18,6 +18,7 @@
 struct cay_browser_options {    /* zeroed: defaults */
         unsigned width, height; /* of a tab, in pixels */
         bool ignore_certificate_errors;
+        bool isolates_sites; /* frames of other sites have processes of their own */
         const char *profile; /* folder in the sandbox; NULL: one that ends with the sandbox */
         bool copies_profile; /* begins with a copy of `profile`, and leaves it as it is */
         bool logs;           /* what pages ask and print is noted from the start */

@@ -17,7 +17,7 @@
 struct browser_args {
         const char *id;
         uint64_t width, height, expires_ms;
-        bool ignore_certificate_errors, copy, logs;
+        bool ignore_certificate_errors, isolate_sites, copy, logs;
         const char *profile;
 };
 
@@ -37,6 +37,9 @@ static const struct cay_field start_fields[] = {
         { "ignore_certificate_errors", CAY_FIELD_BOOL,
           offsetof(struct browser_args, ignore_certificate_errors), 0,
           "open pages whose certificate is not valid" },
+        { "isolate_sites", CAY_FIELD_BOOL, offsetof(struct browser_args, isolate_sites), 0,
+          "frames of other sites in processes of their own: one that hangs or crashes leaves the page alone; "
+          "takes more memory and processes" },
         { "profile", CAY_FIELD_TEXT, offsetof(struct browser_args, profile), 0,
           "folder for its profile (cookies, logins, storage), below /: in a volume it outlives the sandbox; "
           "one browser "
@@ -202,6 +205,7 @@ static void run_browser_start(struct cay_op_call *c)
                                                              a->ignore_certificate_errors,
                                                      .profile = a->profile,
                                                      .copies_profile = a->copy,
+                                                     .isolates_sites = a->isolate_sites,
                                                      .logs = a->logs };
         struct cay_error err = { 0 };
         struct cay_viewer viewer = cay_op_viewer(c);

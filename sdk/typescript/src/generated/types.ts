@@ -2782,6 +2782,11 @@ export interface BrowserStartArgs {
   /** open pages whose certificate is not valid */
   ignore_certificate_errors?: boolean | null;
   /**
+   * frames of other sites in processes of their own: one that hangs or crashes leaves the page alone; takes more
+   * memory and processes
+   */
+  isolate_sites?: boolean | null;
+  /**
    * folder for its profile (cookies, logins, storage), below /: in a volume it outlives the sandbox; one browser
    * at a time; default: one that ends with the sandbox
    */

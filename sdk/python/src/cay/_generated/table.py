@@ -102,7 +102,7 @@ OPS: Dict[str, Op] = {
     "version_get": Op("version_get", "GET", "/api/version", (), (), (), False, "read"),
     "engine_list": Op("engine_list", "GET", "/api/engines", (), (), (), False, "read"),
     "browser_get": Op("browser_get", "GET", "/api/sandboxes/{id}/browser", ('id',), (), (), False, "read"),
-    "browser_start": Op("browser_start", "POST", "/api/sandboxes/{id}/browser", ('id',), (), ('width', 'height', 'ignore_certificate_errors', 'profile', 'copy', 'logs'), False, "exec"),
+    "browser_start": Op("browser_start", "POST", "/api/sandboxes/{id}/browser", ('id',), (), ('width', 'height', 'ignore_certificate_errors', 'isolate_sites', 'profile', 'copy', 'logs'), False, "exec"),
     "browser_stop": Op("browser_stop", "DELETE", "/api/sandboxes/{id}/browser", ('id',), (), (), False, "exec"),
     "browser_run": Op("browser_run", "POST", "/api/browser/run", (), (), ('url', 'until', 'expression', 'full', 'format', 'timeout', 'template', 'network', 'allow', 'limits', 'execution_id'), False, "exec"),
     "browser_navigate": Op("browser_navigate", "POST", "/api/sandboxes/{id}/browser/navigate", ('id',), (), ('url', 'until', 'tab', 'timeout'), False, "exec"),

@@ -1531,6 +1531,7 @@ class Ops:
         width: Optional[int] = None,
         height: Optional[int] = None,
         ignore_certificate_errors: Optional[bool] = None,
+        isolate_sites: Optional[bool] = None,
         profile: Optional[str] = None,
         copy: Optional[bool] = None,
         logs: Optional[bool] = None,
@@ -1541,6 +1542,8 @@ class Ops:
         width: of a tab, in pixels; default 1280
         height: of a tab, in pixels; default 800
         ignore_certificate_errors: open pages whose certificate is not valid
+        isolate_sites: frames of other sites in processes of their own: one that hangs or crashes leaves the page alone; takes
+            more memory and processes
         profile: folder for its profile (cookies, logins, storage), below /: in a volume it outlives the sandbox; one browser at
             a time; default: one that ends with the sandbox
         copy: with profile: begin with a copy of it, and leave it as it is
@@ -1551,6 +1554,7 @@ class Ops:
             "width": width,
             "height": height,
             "ignore_certificate_errors": ignore_certificate_errors,
+            "isolate_sites": isolate_sites,
             "profile": profile,
             "copy": copy,
             "logs": logs,
