@@ -39,14 +39,18 @@ static void on_message(struct cay_cdp_client *c, const struct cay_cdp_message *i
 static void try_outline(struct cay_json_view nodes)
 {
         cay_auto_buf struct cay_buf text = { 0 };
+        struct cay_outline_hole holes[] = { { .owner = 1 }, { .owner = 2 } };
+        const struct cay_outline_options options = { .frame = 1, .holes = holes, .hole_count = 2 };
         struct cay_outline o;
 
         cay_buf_init(&text, 1 << 20);
         if (cay_json_view_open(nodes.at, nodes.len, &nodes) < 0 ||
-            cay_outline_write(nodes, 300, &text, &o) < 0)
+            cay_outline_write(nodes, &options, 300, &text, &o) < 0)
                 return;
         must(text.len <= 300);
         must(text.len == 0 || cay_buf_data(&text)[text.len - 1] == '\n');
+        for (unsigned i = 0; i < 2; i++)
+                must(!holes[i].is_found || holes[i].at <= text.len);
 }
 
 static void on_event(struct cay_cdp_mux *m, const struct cay_cdp_message *in)

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "domain/browser/action_steps.h"
 #include "domain/browser/browser_priv.h"
 #include "domain/browser/cdp_policy.h"
+#include "domain/browser/frames.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/str.h"
 
@@ -14,6 +16,7 @@
 #define SETTLE_MS 50u        /* in which a click has to begin to lead elsewhere */
 #define SETTLE_MAX_MS 10000u /* of the page that it leads to */
 #define LOOK_MS 3000u
+#define FRAME_MS 3000u
 
 static void run(struct cay_action *a);
 static bool hear_tab(struct cay_action *a);
@@ -73,6 +76,7 @@ static void release(struct cay_action *a)
         cay_timer_clear(&a->deadline);
         cay_timer_clear(&a->pause);
         a->is_waiting = false;
+        cay_frames_free(cay_take(a->frames));
         if (!a->is_linked)
                 return;
         a->is_linked = false;
@@ -201,7 +205,8 @@ static bool follow(struct cay_action *a, enum cay_step_next next)
                 a->step++;
                 a->turn = 0;
                 a->again_ms = 0;
-                a->why[0] = '\0';
+                if (!a->keeps_why)
+                        a->why[0] = '\0';
                 return true;
         case CAY_STEP_AGAIN:
                 a->turn++;
@@ -220,10 +225,12 @@ static bool follow(struct cay_action *a, enum cay_step_next next)
 /* The page has gone on to another document while we looked at it: once more from the beginning. */
 static bool lost_its_page(const struct cay_action *a, const struct cay_step *step)
 {
-        const char *first = a->row->steps[0]->method;
+        bool has_world = false;
 
-        return first && strcmp(first, "Page.createIsolatedWorld") == 0 &&
-               strcmp(step->method, "Runtime.callFunctionOn") == 0 &&
+        for (unsigned i = 0; a->row->steps[i] && !has_world; i++)
+                has_world =
+                        a->row->steps[i]->method && strcmp(a->row->steps[i]->method, CAY_ACTION_WORLD) == 0;
+        return has_world && strcmp(step->method, "Runtime.callFunctionOn") == 0 &&
                (strstr(a->call.err.msg, "context") || strstr(a->call.err.msg, "navigated"));
 }
 
@@ -258,10 +265,13 @@ static void on_reply(struct cay_cdp_call *call)
         } else if (call->err.code != CAY_OK && call->code != 0 && lost_its_page(a, step)) {
                 a->step = 0;
                 a->world = 0;
-                a->object[0] = '\0';
+                a->object[0] = a->frame[0] = a->inner[0] = '\0';
+                cay_frames_free(cay_take(a->frames));
                 next = CAY_STEP_AGAIN;
         } else if (call->code != 0 && strstr(call->err.msg, "Not attached to an active page")) {
                 next = CAY_STEP_AGAIN; /* it is between two documents */
+        } else if (call->err.code != CAY_OK && a->via[0] && (call->code == 0 || !step->refused)) {
+                next = step->lost ? step->lost(a) : cay_action_lost_frame(a);
         } else if (call->err.code != CAY_OK) {
                 a->err = call->err;
                 next = step->refused && call->code != 0 ? step->refused(a) : CAY_STEP_FAIL;
@@ -283,6 +293,7 @@ static bool send_step(struct cay_action *a, const struct cay_step *step)
         cay_buf_init(&params, CAY_CDP_MESSAGE_MAX);
         cay_json_init(&j, &params);
         cay_json_begin_object(&j);
+        a->via[0] = '\0';
         if (step->put)
                 next = step->put(a, &j);
         cay_json_end_object(&j);
@@ -294,11 +305,13 @@ static bool send_step(struct cay_action *a, const struct cay_step *step)
                 return follow(a, next);
         a->call.on_done = on_reply;
         cay_cdp_call(&a->browser->own, &a->call,
-                     t                  ? t->session
+                     a->via[0]          ? a->via
+                     : t                ? t->session
                      : step->of_browser ? ""
                                         : a->session,
                      step->method, cay_buf_data(&params),
-                     CAY_ACTION_TIMEOUT_MAX_MS + LOOK_MS); /* our own deadline comes first */
+                     /* A frame that hangs does not keep the others. Else our own deadline comes first. */
+                     a->via[0] ? FRAME_MS : CAY_ACTION_TIMEOUT_MAX_MS + LOOK_MS);
         return false;
 }
 

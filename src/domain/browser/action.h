@@ -20,7 +20,8 @@
 
 #define CAY_ACTION_TIMEOUT_MS 30000u
 #define CAY_ACTION_TIMEOUT_MAX_MS 600000u
-#define CAY_ACTION_STEPS_MAX 12u
+#define CAY_ACTION_STEPS_MAX 16u
+#define CAY_ACTION_WORLD "Page.createIsolatedWorld"
 
 struct cay_action;
 
@@ -51,6 +52,8 @@ struct cay_step {
         enum cay_step_next (*take)(struct cay_action *a, struct cay_json_view result);
         /* The browser's own error. NULL: the action fails with it. */
         enum cay_step_next (*refused)(struct cay_action *a);
+        /* A frame's document (`via`) has gone or does not answer. NULL: cay_action_lost_frame. */
+        enum cay_step_next (*lost)(struct cay_action *a);
 };
 
 enum {                          /* of rows */
@@ -92,9 +95,21 @@ struct cay_action { /* embedded by its owner; zeroed, then row, args, on_done */
         /* for steps */
         struct cay_browser *browser;           /* NULL: it could not be started; for on_done too */
         char session[CAY_CDP_SESSION_LEN + 1]; /* for calls of an action without a tab */
+        char via[CAY_CDP_SESSION_LEN +
+                 1]; /* of this call, if it is not the tab's; set by `put`, cleared before */
+        /* The frame that the element is in, or is looked for in, and the session of its document. "": the page itself. */
+        char frame[40], frame_session[CAY_CDP_SESSION_LEN + 1];
+        /* The frame that x and y are still in; "": they are the page's. And the element that it lies in. */
+        char inner[40], inner_session[CAY_CDP_SESSION_LEN + 1];
+        uint64_t owner;
+        double seen_x, seen_y; /* x and y at the last look, of one in another process */
+        bool aims, is_far, keeps_why, wants_frames;
+        struct cay_frames *frames;             /* of the tab, as they were last; owned; NULL: not asked for */
         char object[64];                       /* CDP's objectId of the element; "": none */
         uint64_t world;                        /* id of our context in the page; 0: none */
-        double x, y, left, top, width, height; /* what was aimed at */
+        double x, y, left, top, width, height; /* what was aimed at, in the view */
+        double scroll_x, scroll_y;             /* how far the page is scrolled */
+        double view_width, view_height;        /* of the frame that it is in; 0: not known */
         const char *at;                        /* in a text that is worked through */
         unsigned facts;                        /* bits of the action's own */
         unsigned lines;                        /* of an outline */

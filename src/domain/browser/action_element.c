@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elements of pages: our world there, finding one, and where it is. */
 #include "domain/browser/action_steps.h"
+#include "domain/browser/frames.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -155,8 +156,9 @@ void cay_action_argument(struct cay_json *j, const char *text)
         cay_json_end_object(j);
 }
 
-void cay_action_script(const struct cay_action *a, struct cay_json *j, const char *what)
+void cay_action_script(struct cay_action *a, struct cay_json *j, const char *what)
 {
+        cay_action_to_frame(a);
         cay_json_key(j, "functionDeclaration");
         cay_json_string(j, (const char *)page_source, sizeof(page_source));
         if (a->object[0] != '\0')
@@ -216,9 +218,49 @@ enum cay_step_next cay_action_check(struct cay_action *a, struct cay_json_view v
 
 /* The world */
 
+enum cay_step_next cay_action_fail_gone(struct cay_action *a)
+{
+        return cay_action_fail(a, "target", CAY_NOT_FOUND,
+                               "target: %s is not on the page any more; take a new outline (browser_outline)",
+                               a->args->target);
+}
+
+void cay_action_to_frame(struct cay_action *a)
+{
+        cay_str_copy(a->via, sizeof(a->via), a->frame[0] ? a->frame_session : "");
+}
+
+/* False: it has gone. */
+static bool choose_frame(struct cay_action *a)
+{
+        const struct cay_driver *d = &a->browser->driver;
+        const char *id = NULL, *session = NULL;
+        uint64_t number, node;
+
+        if (cay_action_reference(a->args->target, &number, &node) && number > 0) {
+                const struct cay_known_frame *f = cay_driver_known_frame(d, number);
+                const struct cay_target *t = f ? cay_driver_session(d, f->session) : NULL;
+
+                if (!t || strcmp(t->tab, a->tab) != 0)
+                        return false;
+                id = f->id;
+                session = f->session;
+        } else if (a->frames && a->frames->at > 0) {
+                id = a->frames->items[a->frames->at].id;
+                session = a->frames->items[a->frames->at].session;
+        }
+        cay_str_copy(a->frame, sizeof(a->frame), id ? id : "");
+        cay_str_copy(a->frame_session, sizeof(a->frame_session), id ? session : "");
+        return true;
+}
+
 static enum cay_step_next put_our_world(struct cay_action *a, struct cay_json *j)
 {
-        cay_action_put_text(j, "frameId", a->tab); /* a page's main frame has its id */
+        if (!choose_frame(a))
+                return cay_action_fail_gone(a);
+        cay_action_to_frame(a);
+        cay_action_put_text(j, "frameId",
+                            a->frame[0] ? a->frame : a->tab); /* the main frame has the tab's id */
         cay_action_put_text(j, "worldName", "cay");
         cay_action_put_bool(j, "grantUniveralAccess", true); /* Chromium spells it so */
         return CAY_STEP_SEND;
@@ -236,33 +278,43 @@ static enum cay_step_next take_world(struct cay_action *a, struct cay_json_view 
         return CAY_STEP_NEXT;
 }
 
-const struct cay_step cay_step_world = { .method = "Page.createIsolatedWorld",
-                                         .put = put_world,
-                                         .take = take_world };
-const struct cay_step cay_step_our_world = { .method = "Page.createIsolatedWorld",
+const struct cay_step cay_step_world = { .method = CAY_ACTION_WORLD, .put = put_world, .take = take_world };
+const struct cay_step cay_step_our_world = { .method = CAY_ACTION_WORLD,
                                              .put = put_our_world,
                                              .take = take_world };
 
 /* Finding */
 
-/* "e12", as an outline shows it. */
-static bool read_reference(const char *text, uint64_t *ret)
+static bool read_number(const char **text, uint64_t *ret)
 {
         char *end;
 
-        if (!text || text[0] != 'e' || text[1] < '0' || text[1] > '9' || strlen(text) > 11)
+        if (**text < '0' || **text > '9')
                 return false;
-        *ret = strtoull(text + 1, &end, 10);
-        return *end == '\0';
+        *ret = strtoull(*text, &end, 10);
+        *text = end;
+        return true;
+}
+
+bool cay_action_reference(const char *text, uint64_t *ret_frame, uint64_t *ret_node)
+{
+        *ret_frame = 0;
+        if (!text || strlen(text) > 20)
+                return false;
+        if (*text == 'f' && (text++, !read_number(&text, ret_frame) || *ret_frame == 0))
+                return false;
+        return *text++ == 'e' && read_number(&text, ret_node) && *text == '\0';
 }
 
 static enum cay_step_next put_resolve(struct cay_action *a, struct cay_json *j)
 {
-        uint64_t node;
+        uint64_t frame, node;
 
-        if (!read_reference(a->args->target, &node))
+        if (!cay_action_reference(a->args->target, &frame, &node))
                 return CAY_STEP_SKIP;
+        cay_action_to_frame(a);
         cay_action_put_u64(j, "backendNodeId", node);
+        cay_action_put_u64(j, "executionContextId", a->world); /* else it would be the page's own */
         return CAY_STEP_SEND;
 }
 
@@ -276,9 +328,7 @@ static enum cay_step_next take_resolve(struct cay_action *a, struct cay_json_vie
 
 static enum cay_step_next refused_resolve(struct cay_action *a)
 {
-        return cay_action_fail(a, "target", CAY_NOT_FOUND,
-                               "target: %s is not on the page any more; take a new outline (browser_outline)",
-                               a->args->target);
+        return cay_action_fail_gone(a);
 }
 
 const struct cay_step cay_step_resolve = {
@@ -305,10 +355,12 @@ static enum cay_step_next take_find(struct cay_action *a, struct cay_json_view r
                                        "(text=Sign in)",
                                        a->args->target);
         cay_cdp_find_text(found, "objectId", a->object, sizeof(a->object));
-        if (a->object[0] != '\0')
+        if (a->object[0] != '\0') {
+                a->keeps_why = false;
                 return CAY_STEP_NEXT;
+        }
         snprintf(a->why, sizeof(a->why), "no element matches '%.120s'", a->args->target);
-        return CAY_STEP_AGAIN;
+        return cay_action_next_frame(a);
 }
 
 const struct cay_step cay_step_find = { .method = "Runtime.callFunctionOn",
@@ -338,6 +390,12 @@ static bool read_place(struct cay_action *a, struct cay_json_view v)
         a->top = cay_action_number(v, "top");
         a->width = cay_action_number(v, "width");
         a->height = cay_action_number(v, "height");
+        a->scroll_x = cay_action_number(v, "scroll_x");
+        a->scroll_y = cay_action_number(v, "scroll_y");
+        a->view_width = cay_action_number(v, "view_width");
+        a->view_height = cay_action_number(v, "view_height");
+        cay_str_copy(a->inner, sizeof(a->inner), a->frame);
+        cay_str_copy(a->inner_session, sizeof(a->inner_session), a->frame_session);
         return true;
 }
 
@@ -346,8 +404,14 @@ static enum cay_step_next take_aim(struct cay_action *a, struct cay_json_view re
         struct cay_json_view v = cay_action_value(a, result);
         char covered[80];
 
+        uint64_t frame, node;
+
         if (!read_place(a, v))
                 return CAY_STEP_FAIL;
+        if (cay_json_view_is_true(cay_cdp_find(v, "gone")))
+                return cay_action_reference(a->args->target, &frame, &node) ? cay_action_fail_gone(a)
+                                                                            : cay_action_next_frame(a);
+        a->aims = true;
         cay_cdp_find_text(v, "covered", covered, sizeof(covered));
         if (!cay_json_view_is_true(cay_cdp_find(v, "shown")))
                 snprintf(a->why, sizeof(a->why), "'%.120s' is there and not visible", a->args->target);

@@ -18,5 +18,6 @@ const struct cay_action_row *cay_action_find(const char *name)
 
         row = row ? row : find(cay_action_rows_input, cay_action_rows_input_count, name);
         row = row ? row : find(cay_action_rows_look, cay_action_rows_look_count, name);
+        row = row ? row : find(cay_action_rows_outline, cay_action_rows_outline_count, name);
         return row ? row : find(cay_action_rows_state, cay_action_rows_state_count, name);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "domain/browser/action_steps.h"
+#include "domain/browser/frames.h"
 #include "domain/browser/web_keys.h"
 #include "foundation/base/str.h"
 
@@ -83,7 +84,7 @@ static enum cay_step_next take_any_world(struct cay_action *a, struct cay_json_v
         return cay_step_our_world.take(a, result);
 }
 
-static const struct cay_step step_wheel_world = { .method = "Page.createIsolatedWorld",
+static const struct cay_step step_wheel_world = { .method = CAY_ACTION_WORLD,
                                                   .put = put_middle_world,
                                                   .take = take_any_world };
 
@@ -321,6 +322,7 @@ static void put_selected(const struct cay_action *a, struct cay_json *j)
 
 static enum cay_step_next put_files(struct cay_action *a, struct cay_json *j)
 {
+        cay_action_to_frame(a);
         cay_action_put_object(a, j);
         cay_json_key(j, "files");
         cay_json_begin_array(j);
@@ -340,12 +342,12 @@ static const struct cay_step step_files = { .method = "DOM.setFileInputFiles",
                                             .refused = refused_files };
 
 #define INPUT (CAY_ACTION_TAB | CAY_ACTION_INPUT | CAY_ACTION_SETTLES | CAY_ACTION_ACTS)
-#define ELEMENT &cay_step_world, &cay_step_resolve, &cay_step_find
+#define ELEMENT &cay_step_frames, &cay_step_world, &cay_step_resolve, &cay_step_find
 
 const struct cay_action_row cay_action_rows_input[] = {
         { "click",
           INPUT,
-          { ELEMENT, &cay_step_aim, &step_move, &step_press, &step_release, &step_press_again,
+          { ELEMENT, CAY_STEPS_AIM, &step_move, &step_press, &step_release, &step_press_again,
             &step_release_again },
           .put = put_point },
         { "type",
@@ -354,8 +356,8 @@ const struct cay_action_row cay_action_rows_input[] = {
         { "press", INPUT, { &step_check_keys, &step_down, &step_up } },
         { "scroll",
           CAY_ACTION_TAB | CAY_ACTION_INPUT | CAY_ACTION_ACTS,
-          { &step_wheel_world, &cay_step_resolve, &cay_step_find, &cay_step_aim, &step_middle,
-            &step_wheel } },
+          { &cay_step_frames, &step_wheel_world, &cay_step_resolve, &cay_step_find, CAY_STEPS_AIM,
+            &step_middle, &step_wheel } },
         { "select", INPUT, { ELEMENT, &step_select }, .put = put_selected },
         { "upload", INPUT, { ELEMENT, &step_files } },
 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "domain/browser/action_steps.h"
-#include "domain/browser/outline.h"
+#include "domain/browser/frames.h"
 #include "foundation/base/base64.h"
 #include "foundation/base/str.h"
 
@@ -72,34 +72,6 @@ static void put_dom_answer(const struct cay_action *a, struct cay_json *j)
 {
         put_part_answer(a, j, "html");
 }
-
-/* The short form */
-
-static enum cay_step_next take_outline(struct cay_action *a, struct cay_json_view result)
-{
-        struct cay_json_view nodes = cay_cdp_find(result, "nodes");
-        struct cay_outline o;
-
-        cay_buf_clear(&a->kept);
-        if (cay_json_view_open(nodes.at, nodes.len, &nodes) < 0 ||
-            cay_outline_write(nodes, (size_t)limit_of(a), &a->kept, &o) < 0)
-                return cay_action_fail(a, NULL, CAY_CONFLICT,
-                                       "the page's elements could not be read; retry, or use "
-                                       "browser_text");
-        a->facts = o.truncated;
-        a->lines = o.lines;
-        return CAY_STEP_NEXT;
-}
-
-static void put_outline_answer(const struct cay_action *a, struct cay_json *j)
-{
-        cay_json_key(j, "outline");
-        cay_json_string(j, cay_buf_data(&a->kept), a->kept.len);
-        cay_action_put_u64(j, "lines", a->lines);
-        cay_action_put_bool(j, "truncated", a->facts != 0);
-}
-
-static const struct cay_step step_outline = { .method = "Accessibility.getFullAXTree", .take = take_outline };
 
 /* Code of the caller, in the page's own world */
 
@@ -238,8 +210,8 @@ static enum cay_step_next put_picture(struct cay_action *a, struct cay_json *j)
                 return CAY_STEP_SEND;
         cay_json_key(j, "clip");
         cay_json_begin_object(j);
-        cay_action_put_real(j, "x", a->left);
-        cay_action_put_real(j, "y", a->top);
+        cay_action_put_real(j, "x", a->left + a->scroll_x);
+        cay_action_put_real(j, "y", a->top + a->scroll_y);
         cay_action_put_real(j, "width", a->width);
         cay_action_put_real(j, "height", a->height < most ? a->height : most);
         cay_action_put_real(j, "scale", scale);
@@ -280,13 +252,19 @@ static const struct cay_step step_pdf = { .method = "Page.printToPDF", .put = pu
 #define ELEMENT &cay_step_resolve, &cay_step_find
 
 const struct cay_action_row cay_action_rows_look[] = {
-        { "text", CAY_ACTION_TAB, { &cay_step_our_world, ELEMENT, &step_text }, .put = put_text_answer },
-        { "dom", CAY_ACTION_TAB, { &cay_step_our_world, ELEMENT, &step_dom }, .put = put_dom_answer },
-        { "outline", CAY_ACTION_TAB, { &step_outline }, .put = put_outline_answer },
+        { "text",
+          CAY_ACTION_TAB,
+          { &cay_step_frames, &cay_step_our_world, ELEMENT, &step_text },
+          .put = put_text_answer },
+        { "dom",
+          CAY_ACTION_TAB,
+          { &cay_step_frames, &cay_step_our_world, ELEMENT, &step_dom },
+          .put = put_dom_answer },
         { "evaluate", CAY_ACTION_TAB | CAY_ACTION_INPUT, { &step_evaluate }, .put = put_evaluate_answer },
         { "screenshot",
           CAY_ACTION_TAB,
-          { &cay_step_world, &step_check_picture, ELEMENT, &cay_step_frame, &step_metrics, &step_picture },
+          { &cay_step_frames, &cay_step_world, &step_check_picture, ELEMENT, &cay_step_frame,
+            CAY_STEPS_OUTWARDS, &step_metrics, &step_picture },
           .type = "image/png" },
         { "pdf", CAY_ACTION_TAB, { &step_pdf }, .type = "application/pdf" },
 };

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "domain/browser/action_steps.h"
+#include "domain/browser/frames.h"
 #include "foundation/base/str.h"
 
 #define URL_MAX 4096u
@@ -232,6 +233,11 @@ static enum cay_step_next put_holds(struct cay_action *a, struct cay_json *j)
         return CAY_STEP_SEND;
 }
 
+static bool is_hidden_wanted(const struct cay_action *a)
+{
+        return a->args->target && a->args->state && strcmp(a->args->state, "hidden") == 0;
+}
+
 static enum cay_step_next take_holds(struct cay_action *a, struct cay_json_view result)
 {
         struct cay_json_view v;
@@ -241,14 +247,18 @@ static enum cay_step_next take_holds(struct cay_action *a, struct cay_json_view 
                                        "target: '%.80s' is no CSS selector and no text (text=Sign in)",
                                        a->args->target ? a->args->target : "");
         v = cay_action_value(a, result);
-        if (cay_json_view_is_true(v))
+        if (cay_json_view_is_true(v) && is_hidden_wanted(a) && cay_action_has_next_frame(a))
+                return cay_action_next_frame(a); /* there too */
+        if (cay_json_view_is_true(v)) {
+                a->keeps_why = false;
                 return CAY_STEP_NEXT;
+        }
         if (a->args->text)
                 snprintf(a->why, sizeof(a->why), "the text '%.80s' is not there", a->args->text);
         else
                 snprintf(a->why, sizeof(a->why), "'%.120s' is not %s", a->args->target,
                          a->args->state ? a->args->state : "visible");
-        return CAY_STEP_AGAIN;
+        return is_hidden_wanted(a) ? cay_action_first_frame(a) : cay_action_next_frame(a);
 }
 
 static const struct cay_step step_holds = { .method = "Runtime.callFunctionOn",
@@ -339,7 +349,8 @@ const struct cay_action_row cay_action_rows_page[] = {
           .put = cay_action_put_loaded },
         { "wait",
           CAY_ACTION_TAB | CAY_ACTION_INPUT,
-          { &cay_step_our_world, &step_check_wait, &step_until, &step_url, &step_holds, &step_delay } },
+          { &cay_step_frames, &cay_step_our_world, &step_check_wait, &step_until, &step_url, &step_holds,
+            &step_delay } },
         { "dialog",
           CAY_ACTION_TAB | CAY_ACTION_DIALOG | CAY_ACTION_SETTLES | CAY_ACTION_ACTS,
           { &step_dialog } },

@@ -49,6 +49,45 @@ struct cay_target *cay_driver_tab(const struct cay_driver *d, const char *id)
         return t;
 }
 
+const struct cay_target *cay_driver_session(const struct cay_driver *d, const char *session)
+{
+        return find_session(d, session);
+}
+
+const struct cay_target *cay_driver_frame(const struct cay_driver *d, const char *id)
+{
+        const struct cay_target *t = d->targets;
+
+        while (t && (strcmp(t->id, id) != 0 || strcmp(t->type, "iframe") != 0 || t->has_crashed))
+                t = t->next;
+        return t;
+}
+
+const struct cay_known_frame *cay_driver_known_frame(const struct cay_driver *d, uint64_t number)
+{
+        if (number == 0 || number > d->last_frame || number + CAY_FRAMES_KNOWN_MAX <= d->last_frame)
+                return NULL;
+        return &d->known[number % CAY_FRAMES_KNOWN_MAX];
+}
+
+unsigned cay_driver_number_frame(struct cay_driver *d, const char *id, const char *session)
+{
+        const struct cay_known_frame *f;
+        struct cay_known_frame *new;
+
+        for (unsigned n = d->last_frame; (f = cay_driver_known_frame(d, n)); n--)
+                if (strcmp(f->id, id) == 0 && strcmp(f->session, session) == 0)
+                        return n;
+        if (!d->known)
+                d->known = calloc(CAY_FRAMES_KNOWN_MAX, sizeof(*d->known));
+        if (!d->known)
+                return 0;
+        new = &d->known[++d->last_frame % CAY_FRAMES_KNOWN_MAX];
+        cay_str_copy(new->id, sizeof(new->id), id);
+        cay_str_copy(new->session, sizeof(new->session), session);
+        return d->last_frame;
+}
+
 static void free_target(struct cay_target *t)
 {
         for (unsigned i = 0; i < CAY_TARGET_SETUP; i++)
@@ -84,6 +123,7 @@ static void attach(struct cay_driver *d, struct cay_cdp_user *own, const struct 
         cay_cdp_find_text(info, "type", t->type, sizeof(t->type));
         is_page = strcmp(t->type, "page") == 0;
         cay_str_copy(t->tab, sizeof(t->tab), is_page || !parent ? t->id : parent->tab);
+        cay_str_copy(t->parent, sizeof(t->parent), event->session);
         while (*at)
                 at = &(*at)->next;
         *at = t;
@@ -231,6 +271,8 @@ void cay_driver_hear(struct cay_driver *d, struct cay_cdp_user *own, const struc
         } else if (t) {
                 if (strcmp(t->type, "page") == 0)
                         hear_page(t, event);
+                else if (strcmp(event->method, "Inspector.targetCrashed") == 0)
+                        t->has_crashed = true;
                 cay_browser_logs_hear(&d->logs, event, t->tab, cay_clock_wall_ms());
         }
 }
@@ -246,5 +288,7 @@ void cay_driver_done(struct cay_driver *d)
         }
         d->count = 0;
         d->is_on = d->is_asked = false;
+        free(cay_take(d->known));
+        d->last_frame = 0;
         cay_browser_logs_done(&d->logs);
 }

@@ -32,7 +32,8 @@ struct cay_target {
         struct cay_target *next;
         char id[40], type[20];
         char session[CAY_CDP_SESSION_LEN + 1];
-        char tab[40]; /* the page that it belongs to; its own id for a page */
+        char tab[40];                         /* the page that it belongs to; its own id for a page */
+        char parent[CAY_CDP_SESSION_LEN + 1]; /* session of the target that it is in; "": none */
         struct cay_cdp_call setup[CAY_TARGET_SETUP];
         char loader[40]; /* of the document that `loaded` speaks of */
         unsigned loaded;
@@ -42,13 +43,22 @@ struct cay_target {
         struct cay_dialog dialog;
 };
 
+#define CAY_FRAMES_KNOWN_MAX 512u
+
+struct cay_known_frame {
+        char id[40];
+        char session[CAY_CDP_SESSION_LEN + 1]; /* that its document is in */
+};
+
 struct cay_driver {
         struct cay_target *targets; /* owned; oldest first */
         unsigned count;
         struct cay_cdp_call attach;
         bool is_asked, is_on;
-        struct cay_error why; /* it could not be put on */
-        char current[40];     /* the tab that actions mean when they name none */
+        struct cay_error why;          /* it could not be put on */
+        struct cay_known_frame *known; /* owned; number % CAY_FRAMES_KNOWN_MAX; NULL: none yet */
+        unsigned last_frame;
+        char current[40]; /* the tab that actions mean when they name none */
         struct cay_browser_logs logs;
         void (*on_on)(struct cay_driver *d); /* it is on, or `why` says why not */
 };
@@ -59,3 +69,10 @@ void cay_driver_begin(struct cay_driver *d, struct cay_cdp_user *own);
 void cay_driver_hear(struct cay_driver *d, struct cay_cdp_user *own, const struct cay_cdp_message *event);
 void cay_driver_done(struct cay_driver *d);
 struct cay_target *cay_driver_tab(const struct cay_driver *d, const char *id); /* NULL: none attached */
+const struct cay_target *cay_driver_session(const struct cay_driver *d, const char *session);
+/* The target of a frame that has a process of its own. NULL: it has none, or has gone. */
+const struct cay_target *cay_driver_frame(const struct cay_driver *d, const char *id);
+/* Frames get numbers when they are first shown to somebody, for references to what is in them. The same frame in another process is another one. */
+unsigned cay_driver_number_frame(struct cay_driver *d, const char *id, const char *session);
+const struct cay_known_frame *cay_driver_known_frame(const struct cay_driver *d,
+                                                     uint64_t number); /* NULL: none, or long ago */

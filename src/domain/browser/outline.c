@@ -28,7 +28,8 @@ struct tree {
         unsigned bucket_count;
         unsigned looks;
         struct cay_buf *out;
-        size_t end;
+        size_t begin, end;
+        const struct cay_outline_options *options;
         struct cay_outline *ret;
 };
 
@@ -175,9 +176,31 @@ static void put_properties(struct tree *t, const struct node *n)
         }
 }
 
+static void put_reference(struct tree *t, uint64_t number)
+{
+        if (t->options->frame > 0)
+                cay_buf_printf(t->out, " [f%ue%llu]", t->options->frame, (unsigned long long)number);
+        else
+                cay_buf_printf(t->out, " [e%llu]", (unsigned long long)number);
+}
+
+static void note_hole(struct tree *t, uint64_t number, unsigned depth)
+{
+        for (unsigned i = 0; i < t->options->hole_count; i++) {
+                struct cay_outline_hole *h = &t->options->holes[i];
+
+                if (h->owner == number && !h->is_found) {
+                        h->is_found = true;
+                        h->at = t->out->len;
+                        h->depth = depth + 1;
+                }
+        }
+}
+
 static void put_line(struct tree *t, const struct node *n, unsigned depth, const char *role, const char *name)
 {
         char value[TEXT_MAX];
+        bool has_number;
         uint64_t number;
 
         cay_buf_printf(t->out, "%*s", (int)(depth * 2), "");
@@ -193,9 +216,9 @@ static void put_line(struct tree *t, const struct node *n, unsigned depth, const
                 cay_buf_putc(t->out, ' ');
                 put_text(t, name, true);
         }
-        if ((is_one_of(role, acted_on) || is_focusable(n)) &&
-            cay_json_view_u64(cay_json_view_find(n->json, "backendDOMNodeId"), &number))
-                cay_buf_printf(t->out, " [e%llu]", (unsigned long long)number);
+        has_number = cay_json_view_u64(cay_json_view_find(n->json, "backendDOMNodeId"), &number);
+        if (has_number && (is_one_of(role, acted_on) || is_focusable(n)))
+                put_reference(t, number);
         copy_value(n, "value.value", value, sizeof(value));
         if (value[0] != '\0') {
                 cay_buf_puts(t->out, " value=");
@@ -203,6 +226,8 @@ static void put_line(struct tree *t, const struct node *n, unsigned depth, const
         }
         put_properties(t, n);
         cay_buf_putc(t->out, '\n');
+        if (has_number)
+                note_hole(t, number, depth);
 }
 
 static void walk_node(struct tree *t, struct node *n, unsigned depth, unsigned level, const char *above);
@@ -253,13 +278,20 @@ static void cut(struct tree *t)
         if (t->out->len <= t->end)
                 return;
         t->ret->truncated = true;
-        line = memrchr(text, '\n', t->end);
-        cay_buf_cut(t->out, line ? (size_t)(line - text) + 1 : 0);
+        line = memrchr(text + t->begin, '\n', t->end - t->begin);
+        cay_buf_cut(t->out, line ? (size_t)(line - text) + 1 : t->begin);
+        for (unsigned i = 0; i < t->options->hole_count; i++) {
+                struct cay_outline_hole *h = &t->options->holes[i];
+
+                if (h->is_found && h->at > t->out->len)
+                        h->is_found = false;
+        }
 }
 
-int cay_outline_write(struct cay_json_view nodes, size_t max, struct cay_buf *out, struct cay_outline *ret)
+int cay_outline_write(struct cay_json_view nodes, const struct cay_outline_options *o, size_t max,
+                      struct cay_buf *out, struct cay_outline *ret)
 {
-        struct tree t = { .out = out, .end = out->len + max, .ret = ret };
+        struct tree t = { .out = out, .begin = out->len, .end = out->len + max, .options = o, .ret = ret };
         int r;
 
         *ret = (struct cay_outline){ 0 };

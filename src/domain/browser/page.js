@@ -7,14 +7,11 @@ function (what, a, b) {
     const r = e.getBoundingClientRect(), s = e.ownerDocument.defaultView.getComputedStyle(e)
     return r.width > 0 && r.height > 0 && s.visibility !== 'hidden'
   }
-  // Documents and shadow trees below one, frames too.
+  // A document, or a shadow tree, and the shadow trees below it. Frames have a world of their own.
   function* roots(root) {
     yield root
     for (const e of root.querySelectorAll('*')) {
       if (e.shadowRoot) yield* roots(e.shadowRoot)
-      let inner = null
-      if (e.tagName === 'IFRAME' || e.tagName === 'FRAME') try { inner = e.contentDocument } catch {}
-      if (inner) yield* roots(inner)
     }
   }
   const ownText = e => e.tagName === 'INPUT' ? (/^(button|submit|reset)$/.test(e.type) ? e.value : '') : e.textContent
@@ -39,29 +36,19 @@ function (what, a, b) {
     return first
   }
   const name = e => '<' + e.tagName.toLowerCase() + (e.id ? ' id=' + e.id : '') + '>'
-  // Where frames put what is in them.
-  function outer(win) {
-    let x = 0, y = 0
-    for (; win.frameElement; win = win.parent) {
-      const f = win.frameElement, r = f.getBoundingClientRect()
-      x += r.left + f.clientLeft
-      y += r.top + f.clientTop
-    }
-    return { x, y, win }
-  }
   function aim(e) {
+    if (!e.isConnected) return { gone: true }
     if (e.nodeType !== 1) e = e.parentElement
     const win = e.ownerDocument.defaultView, seen = e.getBoundingClientRect()
     if (seen.top < 0 || seen.left < 0 || seen.bottom > win.innerHeight || seen.right > win.innerWidth)
       e.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' })
-    for (let w = win; w.frameElement; w = w.parent) w.frameElement.scrollIntoView({ block: 'nearest', behavior: 'instant' })
     const whole = e.getBoundingClientRect(), r = [...e.getClientRects()].find(c => c.width > 0 && c.height > 0) || whole
     const left = Math.max(r.left, 0), top = Math.max(r.top, 0), right = Math.min(r.right, win.innerWidth), bottom = Math.min(r.bottom, win.innerHeight)
-    const x = (left + right) / 2, y = (top + bottom) / 2, o = outer(win)
+    const x = (left + right) / 2, y = (top + bottom) / 2
     const hit = e.getRootNode().elementFromPoint?.(x, y)
     const isOurs = !hit || e.contains(hit) || hit.contains(e) || hit.closest?.('label')?.control === e || hit.shadowRoot?.contains(e)
-    return { x: x + o.x, y: y + o.y, left: whole.left + o.x + o.win.scrollX, top: whole.top + o.y + o.win.scrollY, width: whole.width,
-      height: whole.height, shown: isShown(e) && right > left && bottom > top, disabled: e.matches(':disabled'), covered: isOurs ? '' : name(hit) }
+    return { x, y, left: whole.left, top: whole.top, width: whole.width, height: whole.height, scroll_x: win.scrollX, scroll_y: win.scrollY,
+      view_width: win.innerWidth, view_height: win.innerHeight, shown: isShown(e) && right > left && bottom > top, disabled: e.matches(':disabled'), covered: isOurs ? '' : name(hit) }
   }
   const byValue = /^(date|time|datetime-local|month|week|color|range)$/
   function set(e, value) {

@@ -10,6 +10,18 @@ PAGES = {
       <button id=pop onclick="window.open('/frame?popup')">pop</button>
       <button id=ask onclick="document.title = String(confirm('sure?'))">ask</button>
       <input type=file id=up onchange="this.files[0].text().then(t => document.title = 'up:' + t)">""",
+    # Frames of this site and of another one (localhost), one of which has a frame of this site in it.
+    "/frames": """<title>Frames</title><h1>Outside</h1><iframe src=/near title=Near></iframe><div style="height:1500px"></div>
+      <iframe src=http://localhost:8000/far title=Far style="margin-left:40px;width:500px;height:400px;border:7px solid"></iframe>
+      <div id=log></div><script>onmessage = e => { log.textContent += e.data + ' '; document.title = e.data }</script>""",
+    "/near": "<button onclick=\"top.postMessage('near', '*')\">Press near</button>",
+    "/far": """<style>body { height: 900px }</style><p>Far text</p><input aria-label=Word onchange="top.postMessage('word ' + value, '*')">
+      <select aria-label=Size onchange="top.postMessage('size ' + value, '*')"><option>S<option>L</select>
+      <input type=file id=up onchange="this.files[0].text().then(t => top.postMessage('up ' + t, '*'))">
+      <div style="height:500px"></div><button id=far onclick="top.postMessage('far', '*')">Press far</button>
+      <iframe src=http://127.0.0.1:8000/deep title=Deep></iframe><script>onmessage = e => { while (e.data === 'hang') ; }</script>""",
+    "/deep": """<style>body { margin: 20px }</style><div style="height:300px"></div><button onclick="top.postMessage('deep', '*')">Press deep</button>
+      <script>setTimeout(() => { document.body.insertAdjacentHTML('beforeend', '<b onclick="top.postMessage(`late`, `*`)">Press late</b>') }, 1500)</script>""",
     "/frame": "<title>Frame</title><b id=in>inside</b>",
     "/many": """<title>Many</title><script>
       Promise.all([...Array(200).keys()].map(i => fetch('/n/' + i).then(r => r.text())))

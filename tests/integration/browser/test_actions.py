@@ -210,6 +210,91 @@ def keeping(p):
     assert p.do("navigate", url=SITE + "/frame")["title"] == "Frame"
 
 
+def frames(p, isolate_sites):
+    """Frames of the same site and of others are in the outline and can be used like the page, also if they have processes of their own."""
+    d, box = p.d, p.box
+    d.must(200, "POST", path(box), {"isolate_sites": isolate_sites})
+    p.do("navigate", url=SITE + "/frames")
+    p.do("wait", text="Far text")
+    p.do("wait", target="text=Press deep", state="attached")
+    shown = p.do("outline")
+    text = shown["outline"]
+    lines = text.splitlines()
+    depth = {part: len(line) - len(line.lstrip()) for line in lines for part in ('"Outside"', '"Near"', '"Press near"', '"Far"', '"Press far"', '"Deep"', '"Press deep"')
+             if part in line}
+    assert depth['"Near"'] < depth['"Press near"'] and depth['"Far"'] < depth['"Press far"'] == depth['"Deep"'] < depth['"Press deep"'], text
+    order = [text.index(x) for x in ('"Outside"', '"Near"', '"Press near"', '"Far"', "Far text", '"Press far"', '"Deep"', '"Press deep"')]
+    assert order == sorted(order) and not shown["truncated"] and shown["lines"] == len(lines), text
+    near, far, deep = (reference(text, f'button "Press {x}"') for x in ("near", "far", "deep"))
+    assert near.startswith("f") and far.startswith("f") and deep.startswith("f") and len({r.split("e")[0] for r in (near, far, deep)}) == 3, text
+    for target, says in ((near, "near"), (far, "far"), (deep, "deep"), ("text=Press near", "near"), ("text=Press far", "far"), ("text=Press deep", "deep"),
+                         ("#far", "far"), ("text=Press late", "late")):
+        p.do("evaluate", expression="scrollTo(0, 0)")
+        p.do("click", target=target)
+        wait_for(f"the click on {target}", lambda: p.value("document.title") == says)
+        p.do("evaluate", expression="document.title = 'Frames'")
+    p.do("type", target=reference(text, 'textbox "Word"'), text="Grüße", submit=True)
+    wait_for("the word", lambda: p.value("document.title") == "word Grüße")
+    assert 'value="Grüße"' in p.do("outline")["outline"]
+    p.do("select", target="select", values=["L"])
+    wait_for("the size", lambda: p.value("document.title") == "size L")
+    d.must(200, "POST", f"/api/sandboxes/{box}/execute", {"command": ["sh", "-c", "echo -n of-the-sandbox >/tmp/u.txt"]})
+    p.do("upload", target="#up", files=["/tmp/u.txt"])
+    wait_for("the upload", lambda: p.value("document.title") == "up of-the-sandbox")
+    assert p.do("text", target=far)["text"] == "Press far" and p.do("text", target="p")["text"] == "Far text"
+    p.do("scroll", target=deep)
+    w, h = png_size(p.bytes("screenshot", target=deep))
+    box_of = p.do("click", target=deep)
+    assert 40 < w < 200 and 10 < h < 60, (w, h)
+    assert box_of["x"] > 40 and 0 < box_of["y"] < 800, box_of
+    p.fail(504, "'text=Press far' is not hidden", "wait", target="text=Press far", state="hidden", timeout=0.5)
+    p.fail(504, "no element matches '#none'", "click", target="#none", timeout=0.5)
+    # Something lies over the frame; then the frame is hidden, and what is in it with it.
+    cover = "document.body.insertAdjacentHTML('beforeend', '<div id=over style=\"position:fixed;inset:0;z-index:9\"></div>')"
+    p.do("evaluate", expression=cover)
+    p.fail(504, "covered", "click", target=far, timeout=0.5)
+    p.do("evaluate", expression="over.remove()")
+    p.do("evaluate", expression="document.querySelector('[title=Far]').style.display = 'none'")
+    assert "Press far" not in p.do("outline")["outline"]
+    p.fail(504, "not visible", "click", target=far, timeout=0.5)
+    p.do("evaluate", expression="document.querySelector('[title=Far]').remove()")
+    wait_for("the frame to be gone", lambda: "is not on the page any more" in p.ask("click", target=far).json["error"]["message"])
+    p.do("evaluate", expression="document.body.insertAdjacentHTML('beforeend', '<button id=once>Once</button>')")
+    once = reference(p.do("outline")["outline"], 'button "Once"')
+    p.do("evaluate", expression="once.outerHTML += ''")
+    p.fail(404, "is not on the page any more", "click", target=once)
+    # A page that changes JavaScript's objects has no part in how references are found.
+    p.do("navigate", url=SITE + "/shadow")
+    p.do("click", target=reference(p.do("outline")["outline"], 'button "Dark"'))
+    assert p.value("document.title") == "shadowed"
+    p.do("click", target=reference(p.do("outline")["outline"], 'button "Inner"'))
+    assert p.value("document.title") == "framed"
+
+
+def frame_hangs(p):
+    """A frame that does not answer, or has crashed, keeps nobody from the rest of the page."""
+    p.do("navigate", url=SITE + "/frames")
+    p.do("wait", text="Far text")
+    far = reference(p.do("outline")["outline"], 'button "Press far"')
+    p.do("evaluate", expression="frames[1].postMessage('hang', '*')")
+    shown = p.do("outline")
+    assert shown["truncated"] and '"Press near"' in shown["outline"] and "Press far" not in shown["outline"], shown
+    p.fail(409, "does not answer", "click", target=far)
+    p.do("evaluate", expression="setTimeout(() => document.body.insertAdjacentHTML('beforeend', '<button id=last>Last</button>'), 500)")
+    p.do("click", target="#last", timeout=60)
+    p.do("click", target="text=Press near")
+
+
+def test_frames(d):
+    for isolate_sites in (False, True):
+        box = make(d)
+        p = Page(d, box)
+        frames(p, isolate_sites)
+        if isolate_sites:
+            frame_hangs(p)
+        d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
 def test_rest(d):
     box = make(d)
     d.must(200, "POST", path(box), {"width": 800, "height": 600})

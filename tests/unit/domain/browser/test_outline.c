@@ -13,6 +13,7 @@
 
 static struct cay_buf out;
 static struct cay_outline outline;
+static struct cay_outline_options options;
 
 static const char *write_all(const char *nodes, size_t max)
 {
@@ -21,7 +22,7 @@ static const char *write_all(const char *nodes, size_t max)
         cay_buf_done(&out);
         cay_buf_init(&out, 1 << 20);
         assert_int_equal(cay_json_view_open(nodes, strlen(nodes), &v), 0);
-        assert_int_equal(cay_outline_write(v, max, &out, &outline), 0);
+        assert_int_equal(cay_outline_write(v, &options, max, &out, &outline), 0);
         return cay_buf_data(&out);
 }
 
@@ -110,9 +111,29 @@ static void test_made_up(void **state)
         cay_buf_done(&out);
         cay_buf_init(&out, 1 << 20);
         assert_int_equal(cay_json_view_open(cay_buf_data(&text), text.len, &v), 0);
-        assert_int_equal(cay_outline_write(v, 10000, &out, &outline), 0);
+        assert_int_equal(cay_outline_write(v, &options, 10000, &out, &outline), 0);
         assert_true(outline.truncated);
         assert_int_equal(outline.lines, 1);
+}
+
+/* Where documents of frames belong, and references of a frame that numbers by itself. What was cut off has no place. */
+static void test_holes(void **state)
+{
+        struct cay_outline_hole holes[] = { { .owner = 16 }, { .owner = 14 }, { .owner = 99 } };
+        const char *text;
+
+        (void)state;
+        options = (struct cay_outline_options){ .frame = 3, .holes = holes, .hole_count = CAY_COUNT(holes) };
+        text = write_all(page, 10000);
+        assert_non_null(strstr(text, "textbox \"Name\" [f3e16] value=\"Ada\" focused\n"));
+        assert_true(holes[0].is_found && holes[1].is_found && !holes[2].is_found);
+        assert_int_equal(holes[0].at, strstr(text, "text: free") - text);
+        assert_int_equal(holes[0].depth, 1);
+        assert_int_equal(holes[1].at, strlen(text));
+        holes[0].is_found = holes[1].is_found = false;
+        write_all(page, 50);
+        assert_true(!holes[0].is_found && !holes[1].is_found);
+        options = (struct cay_outline_options){ 0 };
 }
 
 static void test_nothing(void **state)
@@ -121,8 +142,9 @@ static void test_nothing(void **state)
 
         (void)state;
         assert_int_equal(cay_json_view_open("{}", 2, &v), 0);
-        assert_int_equal(cay_outline_write(v, 10, &out, &outline), -EBADMSG);
-        assert_int_equal(cay_outline_write((struct cay_json_view){ 0 }, 10, &out, &outline), -EBADMSG);
+        assert_int_equal(cay_outline_write(v, &options, 10, &out, &outline), -EBADMSG);
+        assert_int_equal(cay_outline_write((struct cay_json_view){ 0 }, &options, 10, &out, &outline),
+                         -EBADMSG);
 }
 
 static int done(void **state)
@@ -135,8 +157,8 @@ static int done(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(test_lines),   cmocka_unit_test(test_cut),     cmocka_unit_test(test_circle),
-                cmocka_unit_test(test_made_up), cmocka_unit_test(test_nothing),
+                cmocka_unit_test(test_lines),   cmocka_unit_test(test_cut),   cmocka_unit_test(test_circle),
+                cmocka_unit_test(test_made_up), cmocka_unit_test(test_holes), cmocka_unit_test(test_nothing),
         };
 
         return cmocka_run_group_tests(tests, NULL, done);
