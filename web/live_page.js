@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page that a link to a browser opens (cay browser live). All that it may do is in the link: the path of one WebSocket and a token for that, behind
-// '#', so that no server and no log sees it. It is taken out of the address at once, and kept in this tab alone.
+// '#', so that no server and no log sees it. It is taken out of the address at once, and kept in this tab alone. "&navbar=false" behind it leaves out
+// tabs and address, as clients of Browserbase expect.
 import { h } from './dom.js';
 import './live_screen.js';
 
 const KEPT = 'cay-live-link';
-const LINK = /^#(\/api\/sandboxes\/[a-z0-9-]{1,63}\/browser\/(live|view)\?token=[A-Za-z0-9._-]+)$/;
+const LINK = /^#(\/api\/sandboxes\/[a-z0-9-]{1,63}\/browser\/(live|view)\?token=[A-Za-z0-9._-]+)((?:&[a-z_]+=[a-z]*)*)$/;
 const room = document.querySelector('.live-whole');
 
 function over(why) {
@@ -15,16 +16,17 @@ function over(why) {
 function show() {
   const given = LINK.exec(location.hash);
   if (given) {
-    sessionStorage.setItem(KEPT, given[1]);
+    sessionStorage.setItem(KEPT, given[0].slice(1));
     history.replaceState(null, '', location.pathname);
   }
-  const where = given ? given[1] : sessionStorage.getItem(KEPT);
-  if (!where || !LINK.test(`#${where}`)) {
+  const link = given || LINK.exec(`#${sessionStorage.getItem(KEPT)}`);
+  if (!link) {
     over('This address is no link to a browser. “cay browser live SANDBOX” makes one.');
     return;
   }
   const screen = document.createElement('cay-live-screen');
-  screen.address = async () => `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}${where}`;
+  screen.address = async () => `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}${link[1]}`;
+  screen.classList.toggle('no-navbar', /&navbar=false(&|$)/.test(link[3]));
   screen.onOver = over;
   room.replaceChildren(h('main', { class: 'live-whole' }, screen));
 }

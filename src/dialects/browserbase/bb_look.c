@@ -14,15 +14,31 @@
 #define LINK_S 3600u
 #define LINK_MAX_S 86400u
 
-/* Live URLs: the page of this daemon that shows the sandbox. It asks for a login, as always. */
+/*
+ * Live URLs: the page of this daemon that shows the browser to whoever has the link. Clients hand them on to people who have no account, and add
+ * "&navbar=false" to them.
+ */
 
-static void put_urls(struct bb_request *q, struct cay_json *j)
+struct debugging {
+        uint64_t seconds;
+        char page[CAY_OP_TOKEN_MAX + 400];
+};
+
+static void free_debugging(void *state)
 {
-        char url[400];
+        explicit_bzero(state, sizeof(struct debugging));
+        free(state);
+}
 
-        snprintf(url, sizeof(url), "%.300s/#/sandbox/%.40s?pane=browser", q->world->url, q->seen.sandbox);
-        cay_op_key_text(j, "debuggerUrl", url);
-        cay_op_key_text(j, "debuggerFullscreenUrl", url);
+static void put_urls(const struct bb_request *q, struct cay_json *j)
+{
+        const struct debugging *d = q->state;
+        char whole[sizeof(d->page) + 20];
+
+        snprintf(whole, sizeof(whole), "%s&navbar=false", d->page);
+        cay_op_key_text(j, "debuggerUrl", d->page);
+        cay_op_key_text(j, "debuggerFullscreenUrl", whole);
+        explicit_bzero(whole, sizeof(whole));
 }
 
 static void on_browser(struct bb_request *q, const struct cay_json_value *answer)
@@ -52,15 +68,34 @@ static void on_browser(struct bb_request *q, const struct cay_json_value *answer
         bb_answer_json(q, 200, &j);
 }
 
+static void on_live_link(struct bb_request *q, const struct cay_json_value *answer)
+{
+        struct debugging *d = q->state;
+
+        cay_str_copy(d->page, sizeof(d->page), bb_text(answer, "page_url"));
+        bb_ask_session(q, "browser_get", on_browser);
+}
+
+static void ask_link(struct bb_request *q, const char *op,
+                     void (*then)(struct bb_request *q, const struct cay_json_value *answer))
+{
+        const struct debugging *d = q->state;
+        cay_auto_call_args struct cay_call_args args = { 0 };
+
+        bb_args_begin(q, &args);
+        cay_op_key_u64(&args.j, "expires_in", d->seconds);
+        bb_ask(q, op, &args, then);
+}
+
 static void on_link(struct bb_request *q, const struct cay_json_value *answer)
 {
         cay_str_copy(q->link, sizeof(q->link), bb_text(answer, "url"));
-        bb_ask_session(q, "browser_get", on_browser);
+        ask_link(q, "browser_live_link", on_live_link);
 }
 
 static void on_seen(struct bb_request *q)
 {
-        cay_auto_call_args struct cay_call_args args = { 0 };
+        struct debugging *d;
         uint64_t seconds = LINK_S;
         char room[32];
         const char *text = NULL;
@@ -76,9 +111,15 @@ static void on_seen(struct bb_request *q)
                 bb_refuse(q, CAY_DAMAGED, "session '%s' has ended: it has no live view", q->id);
                 return;
         }
-        bb_args_begin(q, &args);
-        cay_op_key_u64(&args.j, "expires_in", seconds);
-        bb_ask(q, "browser_link", &args, on_link);
+        d = calloc(1, sizeof(*d));
+        if (!d) {
+                bb_fail_memory(q);
+                return;
+        }
+        d->seconds = seconds;
+        q->state = d;
+        q->free_state = free_debugging;
+        ask_link(q, "browser_link", on_link);
 }
 
 static void run_debug(struct bb_request *q)

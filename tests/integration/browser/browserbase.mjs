@@ -54,6 +54,18 @@ const download = (page, name, text) => Promise.all([page.waitForEvent('download'
   a.click();
 }, [name, text])]);
 
+// What a person sees who has the address and no account: the page as it is, and its address unless it is left out.
+async function sees(url, hasBar) {
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox'] });
+  const page = await browser.newPage();
+  await page.goto(url);
+  await page.waitForSelector('cay-live-screen[data-state=connected]');
+  assert.equal(await page.getByLabel('Address').isVisible(), hasBar);
+  assert.ok(await page.getByRole('button', { name: 'Take over' }).isVisible());
+  if (hasBar) await page.waitForFunction(url => document.querySelector('[aria-label=Address]').value === url, PAGE);
+  await browser.close();
+}
+
 const steps = {
   // A session from its beginning to its end, as the SDK's own example has it.
   async life() {
@@ -75,7 +87,11 @@ const steps = {
     await page.evaluate(() => fetch('http://127.0.0.1:1/none').catch(() => {}));
     assert.equal(await status(session.id), 'RUNNING');
     const live = await bb.sessions.debug(session.id, { expiresIn: 60 });
-    assert.ok(live.wsUrl.startsWith('ws') && live.debuggerUrl.startsWith('http') && live.debuggerFullscreenUrl);
+    assert.ok(live.wsUrl.startsWith('ws') && live.debuggerUrl.startsWith('http'));
+    assert.deepEqual([live.debuggerFullscreenUrl, live.pages[0].debuggerUrl], [live.debuggerUrl + '&navbar=false', live.debuggerUrl]);
+    await sees(live.debuggerUrl, true);
+    await sees(live.debuggerFullscreenUrl, false);
+    await sees(live.debuggerFullscreenUrl + '&navbar=false', false); // as examples append it
     assert.deepEqual(live.pages.map(p => [p.url, typeof p.id, typeof p.debuggerUrl, typeof p.title, p.faviconUrl]), [[PAGE, 'string', 'string', 'string', '']]);
     const other = await chromium.connectOverCDP(live.wsUrl);
     assert.equal(await other.contexts()[0].pages()[0].title(), 'One');

@@ -29,7 +29,7 @@ def make_key(d, owner="ada"):
 def start_sdk(d, key, *steps, **env):
     folder = tempfile.mkdtemp(dir=d.folder)  # Playwright leaves files behind
     return subprocess.Popen(["node", os.path.join(HERE, "browserbase.mjs"), *steps], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                            env={**os.environ, "TMPDIR": folder, "CAY_BROWSER_NPM": NPM, "BASE": f"http://127.0.0.1:{d.port}", "KEY": key, **env})
+                            env={**os.environ, "TMPDIR": folder, "CAY_BROWSER_NPM": NPM, "CHROMIUM": next(filter(os.path.exists, PROGRAMS), ""), "BASE": f"http://127.0.0.1:{d.port}", "KEY": key, **env})
 
 
 def sdk(d, key, *steps, **env):
