@@ -347,6 +347,7 @@ static int open_service(struct front *f, struct cay_error *err)
                 .keeps_unowned = f->keeps_unowned,
                 .ping_ms = c->health_interval,
                 .ping_misses = (unsigned)c->health_misses,
+                .away_ms = c->agent_away,
                 .open_template = open_template,
                 .image_of = image_of,
                 .is_own_port = is_own_port,

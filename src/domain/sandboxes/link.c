@@ -6,7 +6,8 @@
  * survive that. The box is gone when the engine says so and the link has nothing more to read. A link that is
  * up is pinged. A box that misses several pings, or stays unreachable that long, becomes ERROR but is kept:
  * it may only be starved of processor time, and its files are valuable. When it answers again, it continues
- * where it was. After CAY_SERVICE_GIVE_UP_MS without an answer it is given up.
+ * where it was. After CAY_SERVICE_GIVE_UP_MS without an answer it is given up. One on a user's machine is
+ * waited for much longer (away_ms): that machine may be suspended or switched off for days.
  */
 #include "foundation/base/clock.h"
 #include "domain/sandboxes/service_priv.h"
@@ -235,6 +236,13 @@ void cay_link_close(struct cay_sandbox *sb)
         sb->lost_at_ms = 0;
 }
 
+static bool is_given_up(const struct cay_sandbox *sb, uint64_t now_ms)
+{
+        uint64_t most = sb->options.machine != NULL ? sb->service->env.away_ms : CAY_SERVICE_GIVE_UP_MS;
+
+        return most > 0 && now_ms - sb->lost_at_ms > most;
+}
+
 static void miss(struct cay_sandbox *sb, uint64_t now_ms)
 {
         const struct cay_service_env *env = &sb->service->env;
@@ -246,8 +254,10 @@ static void miss(struct cay_sandbox *sb, uint64_t now_ms)
         if (sb->misses < env->ping_misses)
                 return;
         sb->unresponsive = true;
-        if (now_ms - sb->lost_at_ms > CAY_SERVICE_GIVE_UP_MS) {
-                gone(sb, CAY_CAUSE_ENGINE_LOST, "it could not be reached for several minutes");
+        if (is_given_up(sb, now_ms)) {
+                gone(sb, CAY_CAUSE_ENGINE_LOST,
+                     sb->options.machine != NULL ? "its machine was away for too long (agent_away)"
+                                                 : "it could not be reached for several minutes");
                 return;
         }
         if (cay_sandbox_state(sb) == CAY_STATE_ERROR && sb->cause == CAY_CAUSE_ENGINE_LOST)

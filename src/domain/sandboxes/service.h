@@ -106,6 +106,7 @@ struct cay_service_env { /* borrowed: everything outlives the service */
         uint64_t spool_bytes; /* of output kept of each command; 0: CAY_SERVICE_SPOOL_BYTES */
         uint64_t ping_ms;     /* between pings of each link; 0: 5,000 */
         unsigned ping_misses; /* in a row that make a sandbox ERROR; 0: 3 */
+        uint64_t away_ms;     /* how long a sandbox on a user's machine is waited for; 0: for ever */
 
         /*
          * Resolves a template's name: its kind and, for a rootfs, an O_PATH descriptor, which the service
@@ -496,6 +497,16 @@ void cay_service_engine_back(struct cay_service *s, const char *name);
 /* A machine of an owner is there again, and the engine lists its boxes and no others: those without a record are removed. */
 void cay_service_machine_back(struct cay_service *s, const char *engine, const char *owner,
                               const char *machine);
+enum cay_machine_news {
+        CAY_MACHINE_PAIRED,
+        CAY_MACHINE_CONNECTED,
+        CAY_MACHINE_AWAY,
+        CAY_MACHINE_OFF,
+        CAY_MACHINE_REMOVED
+};
+/* For the journal. name and value say more; value NULL: nothing does. */
+void cay_service_machine_news(struct cay_service *s, const char *owner, const char *machine,
+                              enum cay_machine_news news, const char *name, const char *value);
 /* Whether a box of this id may be on that machine: its sandbox is recorded for it, or there is none of that id. */
 bool cay_service_machine_may_have(struct cay_service *s, const char *engine, const char *owner,
                                   const char *machine, const char *id);

@@ -123,6 +123,48 @@ static void an_engine_that_is_away_and_back(void **state)
         assert_int_equal(wait_end(t, id, x).signal, SIGTERM);
 }
 
+/* A laptop that is suspended for longer than any other box is waited for; and one that does not come back. */
+static void a_machine_that_is_away_for_long(void **state)
+{
+        struct test *t = *state;
+        struct cay_sandbox *sb;
+        char id[CAY_NAME_MAX + 1];
+
+        t->env.ping_ms = 3600 * 1000; /* looked at by this test alone */
+        t->env.away_ms = 60 * 60 * 1000;
+        restart(t);
+        create(t, id);
+        settle(t);
+        sb = cay_table_find(t->service, id);
+        sb->options.machine = strdup("laptop");
+        fake_plan.relink_fails = CAY_UNAVAILABLE;
+        fake_engine_cut_link(t->engine, id);
+        wait_for(t, sb->link_lost);
+        for (unsigned i = 0; i < 3; i++) {
+                sb->ping_at_ms = 0;
+                sb->lost_at_ms = cay_clock_ms() - 59 * 60 * 1000;
+                cay_link_ping(sb, cay_clock_ms());
+        }
+        settle(t);
+        assert_int_equal(look(t, id).state, CAY_STATE_ERROR);
+        fake_plan.relink_fails = CAY_OK;
+        wait_for(t, look(t, id).state == CAY_STATE_READY);
+
+        fake_plan.relink_fails = CAY_UNAVAILABLE;
+        fake_engine_cut_link(t->engine, id);
+        wait_for(t, sb->link_lost);
+        for (unsigned i = 0; i < 3 && sb->has_box; i++) {
+                sb->ping_at_ms = 0;
+                sb->lost_at_ms = cay_clock_ms() - 61 * 60 * 1000;
+                cay_link_ping(sb, cay_clock_ms());
+        }
+        wait_for(t, !sb->has_box);
+        settle(t);
+        assert_int_equal(look(t, id).state, CAY_STATE_ERROR);
+        assert_int_equal(look(t, id).cause, CAY_CAUSE_ENGINE_LOST);
+        assert_non_null(strstr(sb->cause_text, "agent_away"));
+}
+
 static void an_engine_that_lost_its_boxes(void **state)
 {
         struct test *t = *state;
@@ -330,6 +372,7 @@ int main(void)
                 TEST(an_error_is_told_once),
                 TEST(paused_boxes_are_not_asked),
                 TEST(an_engine_that_is_away_and_back),
+                TEST(a_machine_that_is_away_for_long),
                 TEST(an_engine_that_lost_its_boxes),
                 TEST(a_box_that_breaks_every_stream),
                 TEST(memory_took_the_init),
