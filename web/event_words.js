@@ -32,6 +32,11 @@ const WORDS = {
   sandbox_recovered: ['Recovered'],
   sandbox_adopted: ['Taken over after a restart of the daemon'],
   files_adopted: ['Restored from files without a record', (d) => [d.name]],
+  machine_paired: ['Machine paired', (d) => [d.machine, d.fingerprint]],
+  machine_connected: ['Machine connected', (d) => [d.machine]],
+  machine_away: ['Machine away', (d) => [d.machine, d.why]],
+  machine_disconnected: ['Machine disconnected', (d) => [d.machine]],
+  machine_removed: ['Machine removed', (d) => [d.machine]],
   exec_started: ['Command started'],
   exec_ended: ['Command ended', (d) => [howEnded(d)]],
 };

@@ -10,11 +10,11 @@ import * as format from './format.js';
 
 const POLL_MS = 2000;
 const COLUMNS = ['Name', 'State', 'Sandboxes', 'Latency', 'Last heard of', 'Fingerprint', 'About', ''];
-const STATES = { ready: ['ready', 'ready'], away: ['paused', 'away'], waiting: ['creating', 'waits for its agent'] };
+const STATES = { ready: ['ready', 'ready'], away: ['paused', 'away'], waiting: ['creating', 'waits for its agent'], disconnected: ['stopped', 'disconnected'] };
 
 /** A machine is one row for as long as it is there: what is focused or selected stays so. */
 class Row {
-  constructor(remove) {
+  constructor(remove, toggle) {
     this.cells = COLUMNS.map((c, i) => h(i === 0 ? 'th' : 'td', { class: [2, 3].includes(i) ? 'num' : null, scope: i === 0 ? 'row' : null }));
     this.state = h('span', {});
     this.open = h('span', { class: 'quiet' });
@@ -24,6 +24,21 @@ class Row {
     this.cells[6].append(this.about, this.trouble);
     this.el = h('tr', {}, this.cells);
     this.remove = remove;
+    this.toggle = toggle;
+    this.off = false;
+  }
+
+  #buttons(m) {
+    if (!api.may('exec')) return;
+    const cell = this.cells[7];
+    if (!this.switch) {
+      this.switch = button('Disconnect', { onclick: () => this.toggle(m.name, !this.off) });
+      cell.append(h('div', { class: 'row' }, this.switch, button('Remove', { 'aria-label': `Remove ${m.name}`, onclick: () => this.remove(m.name) }, 'trash')));
+    }
+    this.off = m.state === 'disconnected';
+    setText(this.switch.lastChild, this.off ? 'Connect' : 'Disconnect');
+    this.switch.setAttribute('aria-label', `${this.off ? 'Connect' : 'Disconnect'} ${m.name}`);
+    this.switch.hidden = m.state === 'waiting';
   }
 
   set(m) {
@@ -39,7 +54,7 @@ class Row {
     setText(this.about, m.about || m.url || '');
     this.about.title = m.url || '';
     setText(this.trouble, m.state !== 'ready' && m.problem ? m.problem + (m.next_try_at ? `; tried again at ${format.moment(m.next_try_at)}` : '') : '');
-    if (api.may('exec') && !this.cells[7].firstChild) this.cells[7].append(button('Remove', { 'aria-label': `Remove ${m.name}`, onclick: () => this.remove(m.name) }, 'trash'));
+    this.#buttons(m);
   }
 }
 
@@ -86,7 +101,7 @@ class Machines extends HTMLElement {
     for (const [name, row] of this.rows) if (!there.has(name)) { row.el.remove(); this.rows.delete(name); }
     for (const m of machines) {
       if (!this.rows.has(m.name)) {
-        const row = new Row((name) => this.#remove(name));
+        const row = new Row((name) => this.#remove(name), (name, off) => this.#toggle(name, off));
         this.rows.set(m.name, row);
         const after = machines.slice(machines.indexOf(m) + 1).map((n) => this.rows.get(n.name)).find(Boolean);
         this.body.insertBefore(row.el, after ? after.el : null);
@@ -127,6 +142,14 @@ class Machines extends HTMLElement {
       this.#showPairing(await api.post('/api/machines', url ? { name, url } : { name }));
       this.field.value = this.url.value = '';
       this.#read(this.off.signal);
+    } catch (e) { fail(e); }
+  }
+
+  async #toggle(name, off) {
+    try {
+      await api.post(api.path('machines', name, off ? 'disconnect' : 'connect'));
+      note(off ? `${name} is disconnected. Its sandboxes live on there.` : `${name} may connect again.`, { kind: 'good' });
+      await this.#read(this.off.signal);
     } catch (e) { fail(e); }
   }
 

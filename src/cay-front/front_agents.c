@@ -19,6 +19,9 @@
 
 #define UNPROVEN_MAX 64u
 #define PROOF_MS 10000u
+/* Events of one machine: so many at once, and one in so long. One that keeps coming and going fills no journal. */
+#define NEWS_MANY 20u
+#define NEWS_EVERY_MS 3000u
 #define CHALLENGE_SIGNED                                                                                     \
         (AGENT_HEAD + 2 + AGENT_KEY + AGENT_NONCE) /* of its bytes: all before the signature */
 
@@ -78,6 +81,26 @@ static uint64_t wall_ms(const struct cay_front_agents *a)
         return now.wall_ms;
 }
 
+/* The journal */
+
+static void tell_news(struct cay_front_agents *a, const char *owner, const char *name,
+                      enum cay_machine_news news, const char *what, const char *value)
+{
+        struct cay_machine *m = cay_machines_find(a->env.machines, owner, name);
+        uint64_t now = cay_clock_ms();
+
+        if (!*a->env.service || a->stopping)
+                return;
+        if (m) {
+                if (m->news_ms < now)
+                        m->news_ms = now;
+                if (m->news_ms > now + (uint64_t)NEWS_MANY * NEWS_EVERY_MS)
+                        return;
+                m->news_ms += NEWS_EVERY_MS;
+        }
+        cay_service_machine_news(*a->env.service, owner, name, news, what, value);
+}
+
 /* Ends */
 
 static void free_conn(struct cay_deferred *d)
@@ -111,6 +134,8 @@ static void let_go(struct agent_conn *c)
                 if (m) {
                         m->seen_wall_ms = wall_ms(c->all);
                         cay_str_copy(m->problem, sizeof(m->problem), c->end);
+                        if (!m->is_off)
+                                tell_news(c->all, c->owner, c->name, CAY_MACHINE_AWAY, "why", c->end);
                 }
                 cay_remote_session_end(cay_take(c->session));
         }
@@ -217,7 +242,10 @@ static void on_patience(struct cay_timer *t)
 
 static struct cay_machine *find_machine(struct agent_conn *c)
 {
-        return c->name[0] ? cay_machines_find(c->all->env.machines, c->owner, c->name) : NULL;
+        struct cay_machine *m =
+                c->name[0] ? cay_machines_find(c->all->env.machines, c->owner, c->name) : NULL;
+
+        return m && !m->is_leaving ? m : NULL;
 }
 
 static int make_challenge(struct agent_conn *c, const char *code, struct agent_message *m)
@@ -247,6 +275,19 @@ static int make_challenge(struct agent_conn *c, const char *code, struct agent_m
         return 0;
 }
 
+/* Whose key it claims, which it cannot prove: the text is the daemon's own, and one who is connected is not concerned. */
+static void refuse_old(struct agent_conn *c, const struct agent_hello *h)
+{
+        struct cay_machine *m = cay_machines_find_key(c->all->env.machines, h->key);
+        struct cay_remote_facts ignored;
+
+        if (m && !cay_remote_find(c->all->env.engine, m->owner, m->name, &ignored))
+                snprintf(m->problem, sizeof(m->problem),
+                         "its agent is too old for this daemon: install cay %s there", CAY_VERSION);
+        refuse(c, CAY_UNSUPPORTED,
+               "this agent is too old for the daemon: install cay " CAY_VERSION ", the daemon's version");
+}
+
 static void hear_hello(struct agent_conn *c, const struct agent_hello *h, const void *bytes, size_t len)
 {
         struct cay_machines *all = c->all->env.machines;
@@ -254,8 +295,7 @@ static void hear_hello(struct agent_conn *c, const struct agent_hello *h, const 
         struct agent_message out;
 
         if (h->version < AGENT_VERSION) {
-                refuse(c, CAY_UNSUPPORTED,
-                       "this agent is too old for the daemon: install the daemon's version of cay");
+                refuse_old(c, h);
                 return;
         }
         c->is_pairing = h->code_id[0] != '\0';
@@ -334,6 +374,7 @@ static void on_stored(struct cay_job *job)
 {
         struct agent_conn *c = cay_container_of(job, struct agent_conn, commit.job);
         struct cay_error err = job->err;
+        char print[CAY_PROOF_PRINT];
 
         /* It may have been removed meanwhile. */
         if (err.code == CAY_OK && !cay_machines_find(c->all->env.machines, c->paired.owner, c->paired.name))
@@ -350,6 +391,8 @@ static void on_stored(struct cay_job *job)
                 return;
         }
         cay_log_info("machine paired", "owner=%s machine=%s", c->owner, c->name);
+        cay_proof_print(c->key, print);
+        tell_news(c->all, c->owner, c->name, CAY_MACHINE_PAIRED, "fingerprint", print);
         let_in(c);
 }
 
@@ -393,7 +436,10 @@ static void hear_proof(struct agent_conn *c, const struct agent_proof *p)
                                : "this daemon does not know this machine: pair it with `cay remote add`");
                 return;
         }
-        if (c->is_pairing)
+        if (m->is_off)
+                refuse(c, CAY_UNAVAILABLE,
+                       "its owner disconnected this machine; `cay remote connect` lets it in again");
+        else if (c->is_pairing)
                 store_pairing(c, m);
         else
                 let_in(c);
@@ -578,9 +624,10 @@ static void on_ready(void *ctx, const char *owner, const char *machine)
 {
         struct cay_front_agents *a = ctx;
 
-        if (*a->env.service)
-                cay_service_machine_back(*a->env.service, cay_engine_infos[CAY_ENGINE_remote].name, owner,
-                                         machine);
+        if (!*a->env.service)
+                return;
+        tell_news(a, owner, machine, CAY_MACHINE_CONNECTED, NULL, NULL);
+        cay_service_machine_back(*a->env.service, cay_engine_infos[CAY_ENGINE_remote].name, owner, machine);
 }
 
 int cay_front_agents_new(const struct cay_front_agents_env *env, struct cay_front_agents **ret,
@@ -662,10 +709,20 @@ bool cay_front_agents_facts(void *ctx, const char *owner, const char *name, stru
         return true;
 }
 
+void cay_front_agents_disconnect(void *ctx, const char *owner, const char *name)
+{
+        struct cay_front_agents *a = ctx;
+
+        tell_news(a, owner, name, CAY_MACHINE_OFF, NULL, NULL);
+        if (a->env.engine)
+                cay_remote_hang_up(a->env.engine, owner, name, "its owner disconnected it");
+}
+
 void cay_front_agents_forget(void *ctx, const char *owner, const char *name)
 {
-        const struct cay_front_agents *a = ctx;
+        struct cay_front_agents *a = ctx;
 
+        tell_news(a, owner, name, CAY_MACHINE_REMOVED, NULL, NULL);
         if (a->env.engine)
                 cay_remote_forget(a->env.engine, owner, name, "the machine was removed");
 }

@@ -56,4 +56,5 @@ void cay_front_agents_close(
 
 /* For struct cay_op_world; ctx is the struct. */
 bool cay_front_agents_facts(void *ctx, const char *owner, const char *name, struct cay_machine_facts *ret);
+void cay_front_agents_disconnect(void *ctx, const char *owner, const char *name); /* its record is off */
 void cay_front_agents_forget(void *ctx, const char *owner, const char *name);

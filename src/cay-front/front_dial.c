@@ -63,7 +63,7 @@ static struct cay_machine *machine_of(const struct dial_line *l)
 {
         struct cay_machine *m = cay_machines_find(l->all->env.machines, l->owner, l->name);
 
-        return m && m->url[0] && m->created_wall_ms == l->created_wall_ms ? m : NULL;
+        return m && m->url[0] && !m->is_off && m->created_wall_ms == l->created_wall_ms ? m : NULL;
 }
 
 /* Ends */
@@ -375,7 +375,7 @@ static void ensure_line(void *ctx, const struct cay_machine *m)
         struct cay_error ignored = { 0 };
         struct dial_line *l = d->lines;
 
-        if (!m->url[0])
+        if (!m->url[0] || m->is_off)
                 return;
         while (l && (l->is_over || machine_of(l) != m))
                 l = l->next;

@@ -99,7 +99,12 @@ void cay_front_machine_forget(void *ctx, const char *owner, const char *name)
         cay_front_agents_forget(f->agents, owner, name);
 }
 
-void cay_front_machine_added(void *ctx)
+void cay_front_machine_changed(void *ctx, const char *owner, const char *name)
 {
-        cay_front_dial_sync(((struct front *)ctx)->dial);
+        struct front *f = ctx;
+        const struct cay_machine *m = cay_machines_find(f->machines, owner, name);
+
+        cay_front_dial_sync(f->dial);
+        if (m && m->is_off)
+                cay_front_agents_disconnect(f->agents, owner, name);
 }

@@ -92,7 +92,7 @@ void cay_front_open_trusted(struct front *f); /* before the drop */
 /* For struct cay_op_world; ctx is the front. */
 bool cay_front_machine_facts(void *ctx, const char *owner, const char *name, struct cay_machine_facts *ret);
 void cay_front_machine_forget(void *ctx, const char *owner, const char *name);
-void cay_front_machine_added(void *ctx);
+void cay_front_machine_changed(void *ctx, const char *owner, const char *name);
 /* For struct cay_service_env; ctx is the front. */
 int cay_front_secrets_text(void *ctx, const char *owner, const char *secrets, struct cay_buf *out);
 const char *cay_front_secrets_ca(void *ctx);

@@ -136,7 +136,7 @@ void cay_front_fill_world(struct front *f)
                 .machines = f->machines,
                 .machine_facts = cay_front_machine_facts,
                 .machine_forget = cay_front_machine_forget,
-                .machine_added = cay_front_machine_added,
+                .machine_changed = cay_front_machine_changed,
                 .agents = f,
                 .key = f->machines ? &f->agent_pair : NULL,
                 .use = &f->use,

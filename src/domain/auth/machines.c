@@ -60,7 +60,8 @@ struct cay_machine *cay_machines_find(struct cay_machines *m, const char *owner,
 struct cay_machine *cay_machines_find_key(struct cay_machines *m, const uint8_t key[CAY_PROOF_KEY])
 {
         for (struct row *r = m->rows; r; r = r->next)
-                if (r->machine.paired_wall_ms > 0 && memcmp(r->machine.key, key, CAY_PROOF_KEY) == 0)
+                if (r->machine.paired_wall_ms > 0 && !r->machine.is_leaving &&
+                    memcmp(r->machine.key, key, CAY_PROOF_KEY) == 0)
                         return &r->machine;
         return NULL;
 }
@@ -70,7 +71,7 @@ struct cay_machine *cay_machines_find_code(struct cay_machines *m, const char *c
         for (struct row *r = m->rows; r; r = r->next)
                 if (r->machine.code[0] && strncmp(r->machine.code, code_id, CAY_PROOF_CODE_ID) == 0 &&
                     code_id[CAY_PROOF_CODE_ID] == '\0' && now_wall_ms < r->machine.code_until_wall_ms &&
-                    r->machine.tries < CAY_MACHINE_TRIES)
+                    r->machine.tries < CAY_MACHINE_TRIES && !r->machine.is_leaving)
                         return &r->machine;
         return NULL;
 }
@@ -159,7 +160,9 @@ int cay_machine_make(const struct cay_machines *m, const char *owner, const char
         return cay_proof_code_make(ret->code) == 0 ? 0 : cay_fail(err, CAY_INTERNAL, "make a pairing code");
 }
 
-/* Records: "[URL public|any ]CREATED PAIRED KEY|- CODE|- UNTIL ABOUT" */
+/* Records: "[off ][URL public|any ]CREATED PAIRED KEY|- CODE|- UNTIL ABOUT" */
+
+#define OFF "off "
 
 void cay_machine_record_name(const struct cay_machine *machine, char ret[CAY_MACHINE_RECORD_NAME])
 {
@@ -172,6 +175,8 @@ int cay_machine_record(const struct cay_machine *machine, struct cay_buf *out)
 
         if (machine->paired_wall_ms > 0 &&
             cay_base64url_encode(machine->key, CAY_PROOF_KEY, key, sizeof(key)) < 0)
+                return -ENOSPC;
+        if (machine->is_off && cay_buf_printf(out, OFF) < 0)
                 return -ENOSPC;
         if (machine->url[0] &&
             cay_buf_printf(out, "%s %s ", machine->url, machine->may_private ? "any" : "public") < 0)
@@ -204,7 +209,8 @@ static bool read_text(const char *record, struct cay_machine *ret)
         char key[64] = "", code[64] = "";
         int at = 0;
 
-        record = read_url(record, ret);
+        ret->is_off = cay_str_starts(record, OFF);
+        record = read_url(record + (ret->is_off ? sizeof(OFF) - 1 : 0), ret);
         if (!record)
                 return false;
         if (sscanf(record, "%" SCNu64 " %" SCNu64 " %63s %63s %" SCNu64 " %n", &ret->created_wall_ms,

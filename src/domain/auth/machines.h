@@ -36,12 +36,15 @@ struct cay_machine {
         char about[CAY_MACHINE_ABOUT_MAX + 1]; /* what its agent says about it */
         char url[CAY_MACHINE_URL_MAX + 1];     /* "": its agent dials the daemon */
         bool may_private;                      /* the URL may lead to any address */
+        bool is_off;                           /* its owner disconnected it: its agent has to wait */
         /* not stored: */
+        bool is_leaving; /* its removal is being stored: nobody finds it by key or code any more */
         unsigned tries;
         char problem[CAY_MACHINE_PROBLEM_MAX +
                      1];           /* why it is not connected, for people; "": nothing is known */
         uint64_t next_try_wall_ms; /* when it is dialled again; 0: it is not waited for */
         uint64_t seen_wall_ms;     /* when its agent was last connected; 0: not since the daemon started */
+        uint64_t news_ms;          /* of the journal: bounds how often it tells of the machine */
 };
 
 struct cay_machine_facts { /* of one that is connected */

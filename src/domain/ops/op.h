@@ -108,9 +108,10 @@ struct cay_op_world {
         bool (*machine_facts)(void *agents, const char *owner, const char *name,
                               struct cay_machine_facts *ret);
         void (*machine_forget)(void *agents, const char *owner, const char *name);
-        void (*machine_added)(void *agents); /* one with a URL is dialled now; NULL: none is */
-        void *agents;                        /* of the three above */
-        const struct cay_proof_pair *key;    /* by which agents know this daemon; NULL: none */
+        /* It was added, disconnected, or may connect again: it is dialled, or its connection ends. NULL: neither. */
+        void (*machine_changed)(void *agents, const char *owner, const char *name);
+        void *agents;                     /* of the three above */
+        const struct cay_proof_pair *key; /* by which agents know this daemon; NULL: none */
 };
 
 #define CAY_OP_TOKEN_MAX 600

@@ -69,10 +69,14 @@ static void put_machine(struct cay_json *j, const struct cay_op_call *c, const s
         if (m->paired_wall_ms > 0)
                 cay_proof_print(m->key, print);
         cay_op_key_text(j, "name", m->name);
-        cay_op_key_text(j, "state", is_here ? "ready" : m->paired_wall_ms > 0 ? "away" : "waiting");
+        cay_op_key_text(j, "state",
+                        m->is_off               ? "disconnected"
+                        : is_here               ? "ready"
+                        : m->paired_wall_ms > 0 ? "away"
+                                                : "waiting");
         cay_op_key_text(j, "url", m->url);
-        cay_op_key_text(j, "problem", is_here ? "" : m->problem);
-        cay_op_key_time(j, "next_try_at", is_here ? 0 : m->next_try_wall_ms);
+        cay_op_key_text(j, "problem", is_here || m->is_off ? "" : m->problem);
+        cay_op_key_time(j, "next_try_at", is_here || m->is_off ? 0 : m->next_try_wall_ms);
         cay_op_key_text(j, "about", m->about);
         cay_op_key_text(j, "fingerprint", print);
         cay_op_key_time(j, "created_at", m->created_wall_ms);
@@ -168,8 +172,8 @@ static void on_added(struct cay_job *job)
                 end(s);
                 return;
         }
-        if (s->machine.url[0] && c->world->machine_added)
-                c->world->machine_added(c->world->agents);
+        if (c->world->machine_changed)
+                c->world->machine_changed(c->world->agents, s->machine.owner, s->machine.name);
         cay_proof_print(c->world->key->key, print);
         cay_op_result_begin(&o, c);
         cay_op_key_text(&o.j, "name", s->machine.name);
@@ -291,6 +295,7 @@ const struct cay_op cay_op_remote_list = {
                 "remote", "",
                 "Lists your machines for sandboxes. `cay remote add NAME` adds one, `cay remote "
                 "get NAME` shows it,\n"
+                "`cay remote disconnect NAME` keeps its agent away until `cay remote connect NAME`, and "
                 "`cay remote rm NAME` removes it.",
                 "machines: NAME=name STATE=state COMMANDS=commands SANDBOXES=sandboxes SEEN=seen_at "
                 "FINGERPRINT=fingerprint ABOUT=about NEXT=next_try_at/when PROBLEM=problem"),
@@ -307,7 +312,7 @@ static struct cay_machine *find(struct cay_op_call *c)
         if (!has_machines(c))
                 return NULL;
         m = cay_machines_find(c->world->machines, c->caller.owner, a->name);
-        if (m)
+        if (m && !m->is_leaving)
                 return m;
         cay_fail(&err, CAY_NOT_FOUND, "there is no machine '%.63s'", a->name);
         cay_op_fail(c, &err, "name");
@@ -343,6 +348,95 @@ const struct cay_op cay_op_remote_get = {
         .run = run_get,
 };
 
+/* Disconnecting */
+
+static void on_switched(struct cay_job *job)
+{
+        struct storing *s = cay_container_of(job, struct storing, commit.job);
+        const struct cay_op_world *w = s->call->world;
+        struct cay_machine *m = cay_machines_find(w->machines, s->machine.owner, s->machine.name);
+        struct cay_error err = job->err;
+
+        if (err.code == CAY_OK && (!m || m->created_wall_ms != s->machine.created_wall_ms))
+                cay_fail(&err, CAY_NOT_FOUND, "the machine was removed");
+        if (err.code != CAY_OK) {
+                cay_op_fail(s->call, &err, NULL);
+                end(s);
+                return;
+        }
+        m->is_off = s->machine.is_off;
+        m->problem[0] = '\0';
+        if (w->machine_changed)
+                w->machine_changed(w->agents, m->owner, m->name);
+        answer_machine(s->call, m);
+        end(s);
+}
+
+static void run_switch(struct cay_op_call *c, bool off)
+{
+        const struct cay_machine *m = find(c);
+        struct cay_error err = { 0 };
+        struct storing *s;
+
+        if (!m)
+                return;
+        if (m->paired_wall_ms == 0) {
+                cay_fail(&err, CAY_CONFLICT,
+                         "machine '%.63s' is not paired yet: remove it if its agent is not to come", m->name);
+                cay_op_fail(c, &err, "name");
+                return;
+        }
+        if (m->is_off == off) {
+                answer_machine(c, m);
+                return;
+        }
+        s = begin(c);
+        if (!s)
+                return;
+        s->machine = *m;
+        s->machine.is_off = off;
+        store(s, on_switched, false);
+}
+
+static void run_disconnect(struct cay_op_call *c)
+{
+        run_switch(c, true);
+}
+
+static void run_connect(struct cay_op_call *c)
+{
+        run_switch(c, false);
+}
+
+const struct cay_op cay_op_remote_disconnect = {
+        .name = "remote_disconnect",
+        .route = "POST /api/machines/{name}/disconnect",
+        .doc = "Disconnects a machine until it is connected again: its agent is kept away. The sandboxes on "
+               "it live on there and cannot be reached",
+        .scope = CAY_SCOPE_EXEC,
+        .fields = name_fields,
+        .args_size = sizeof(struct args),
+        .result = &result_machine,
+        .verb = CAY_OP_VERB("remote disconnect", "name",
+                            "Disconnects a machine of yours until `cay remote connect NAME`: its sandboxes "
+                            "live on there, and cannot be reached."),
+        .run = run_disconnect,
+};
+
+const struct cay_op cay_op_remote_connect = {
+        .name = "remote_connect",
+        .route = "POST /api/machines/{name}/connect",
+        .doc = "Lets a machine in again that was disconnected: its agent comes by itself, or is dialled",
+        .scope = CAY_SCOPE_EXEC,
+        .fields = name_fields,
+        .args_size = sizeof(struct args),
+        .result = &result_machine,
+        .verb = CAY_OP_VERB("remote connect", "name",
+                            "Lets a machine of yours in again that was disconnected; its agent comes within "
+                            "half a minute."),
+        .run = run_connect,
+};
+
 /* Removing */
 
 static void on_removed(struct cay_job *job)
@@ -351,6 +445,10 @@ static void on_removed(struct cay_job *job)
         const struct cay_op_world *w = s->call->world;
 
         if (job->err.code != CAY_OK) {
+                struct cay_machine *m = cay_machines_find(w->machines, s->machine.owner, s->machine.name);
+
+                if (m)
+                        m->is_leaving = false;
                 cay_op_fail(s->call, &job->err, NULL);
                 end(s);
                 return;
@@ -362,14 +460,16 @@ static void on_removed(struct cay_job *job)
         end(s);
 }
 
+/* From here on nothing about it is stored any more: that would bring its record back. */
 static void run_remove(struct cay_op_call *c)
 {
-        const struct cay_machine *m = find(c);
+        struct cay_machine *m = find(c);
         struct storing *s = m ? begin(c) : NULL;
 
         if (!s)
                 return;
         s->machine = *m;
+        m->is_leaving = true;
         store(s, on_removed, true);
 }
 

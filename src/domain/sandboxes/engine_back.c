@@ -72,6 +72,34 @@ void cay_service_machine_back(struct cay_service *s, const char *engine, const c
                 come_back(s, row, owner, machine);
 }
 
+static void on_news_stored(struct cay_async *e, const struct cay_error *err)
+{
+        (void)e;
+        if (err->code != CAY_OK)
+                cay_log_warn("an event of a machine was not stored, ignoring", "error=%s", err->msg);
+}
+
+void cay_service_machine_news(struct cay_service *s, const char *owner, const char *machine,
+                              enum cay_machine_news news, const char *name, const char *value)
+{
+        static const enum cay_event_kind kinds[] = {
+                [CAY_MACHINE_PAIRED] = CAY_EVENT_MACHINE_PAIRED,
+                [CAY_MACHINE_CONNECTED] = CAY_EVENT_MACHINE_CONNECTED,
+                [CAY_MACHINE_AWAY] = CAY_EVENT_MACHINE_AWAY,
+                [CAY_MACHINE_OFF] = CAY_EVENT_MACHINE_OFF,
+                [CAY_MACHINE_REMOVED] = CAY_EVENT_MACHINE_REMOVED,
+        };
+        struct cay_store_batch *b;
+        struct cay_async *e;
+
+        if (!s->ready)
+                return;
+        e = cay_async_new(s, NULL, NULL, on_news_stored);
+        b = s->store->ops->begin(s->store);
+        cay_event_put_of(e, b, "", owner, kinds[news], "machine", machine, value ? name : NULL, value, NULL);
+        cay_async_commit(e, b);
+}
+
 bool cay_service_machine_may_have(struct cay_service *s, const char *engine, const char *owner,
                                   const char *machine, const char *id)
 {

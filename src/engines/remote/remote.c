@@ -125,6 +125,14 @@ bool cay_remote_find(struct cay_engine *engine, const char *owner, const char *m
         return true;
 }
 
+void cay_remote_hang_up(struct cay_engine *engine, const char *owner, const char *machine, const char *why)
+{
+        struct cay_remote_session *s = remote_find_machine(self(engine), owner, machine);
+
+        if (s)
+                remote_session_hang_up(s, why);
+}
+
 void cay_remote_forget(struct cay_engine *engine, const char *owner, const char *machine, const char *why)
 {
         struct cay_engine_remote *e = self(engine);

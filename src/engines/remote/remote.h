@@ -74,5 +74,7 @@ void cay_remote_tell_ready(
         struct cay_engine *e); /* on_ready again for each machine that is: nobody could hear it before */
 bool cay_remote_find(struct cay_engine *e, const char *owner, const char *machine,
                      struct cay_remote_facts *ret);
+/* Its session is ended; its boxes live on there. */
+void cay_remote_hang_up(struct cay_engine *e, const char *owner, const char *machine, const char *why);
 /* Its session is ended, and its boxes are reported as gone. */
 void cay_remote_forget(struct cay_engine *e, const char *owner, const char *machine, const char *why);

@@ -25,6 +25,10 @@ export async function machines(p) {
   check(!(await tab.isVisible('.pairing-code')), 'a code that was used is not shown');
   await until('a latency', async () => / (ms|µs|s)/.test(await tab.textContent('tr:has-text("laptop") td:nth-child(4)')));
   await look(tab, 'machines');
+  await tab.click('button[aria-label="Disconnect laptop"]');
+  await tab.waitForSelector('tr:has-text("laptop") .state.stopped:has-text("disconnected")');
+  await tab.click('button[aria-label="Connect laptop"]');
+  await tab.waitForSelector('tr:has-text("laptop") .state.ready');
   await p.help('end_agents');
   await tab.waitForSelector('tr:has-text("laptop") .state.paused:has-text("away")');
   await tab.click('button[aria-label="Remove laptop"]');

@@ -36,9 +36,10 @@ def take_text(raw):
 class Key:
     """Ed25519, by the openssl program: Python alone has no signatures."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, again=False):
         self.path = os.path.join(folder, "wire.pem")
-        subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", self.path], check=True, capture_output=True)
+        if not again:
+            subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", self.path], check=True, capture_output=True)
         self.public = subprocess.run(["openssl", "pkey", "-in", self.path, "-pubout", "-outform", "DER"], check=True,
                                      capture_output=True).stdout[-32:]
 
@@ -90,12 +91,12 @@ class Peer:
 
 
 class FakeAgent(Peer):
-    """Dials a daemon, and is paired with this code."""
+    """Dials a daemon, and is paired with this code; without one it says the key that it had in that folder before. more: behind HELLO."""
 
-    def __init__(self, port, folder, code, name="", version=VERSION):
+    def __init__(self, port, folder, code, name="", version=VERSION, more=b""):
         self.ws = WebSocket(port, "/agent")
-        key = Key(folder)
-        hello = message(HELLO, 0, struct.pack("<H", version) + text(name) + text(code[:5]) + key.public + os.urandom(32) + text("a test"))
+        key = Key(folder, again=not code)
+        hello = message(HELLO, 0, struct.pack("<H", version) + text(name) + text(code[:5]) + key.public + os.urandom(32) + text("a test") + more)
         self.say(hello)
         kind, _, payload = self.hear()
         self.refused = None

@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import tarfile
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 if sys.executable != "/usr/bin/python3":
@@ -18,6 +19,7 @@ if sys.executable != "/usr/bin/python3":
     except ImportError:  # another Python is first in the path; Debian's has the package
         os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
 import jsonschema  # noqa: E402
+from agent_wire import FakeAgent  # noqa: E402
 from daemon import Daemon, wait_for  # noqa: E402
 
 STREAMS = {"file_watch"}  # answer with a stream alone
@@ -239,6 +241,15 @@ def machines(api):
     assert added["code"].count("-") == 3 and added["state"] == "waiting", added
     assert [m["name"] for m in api.call("remote_list")["machines"]] == ["laptop"]
     assert api.call("remote_get", name="laptop")["paired_at"] is None
+    api.call("remote_disconnect", 409, name="laptop")  # not paired yet
+    folder = tempfile.mkdtemp(prefix="cay-agent-")
+    try:
+        agent = FakeAgent(api.d.port, folder, added["code"])
+        assert api.call("remote_disconnect", name="laptop")["state"] == "disconnected"
+        assert api.call("remote_connect", name="laptop")["state"] == "away"
+        agent.close()
+    finally:
+        shutil.rmtree(folder)
     api.call("remote_remove", name="laptop")
 
 

@@ -146,6 +146,8 @@ export const OPERATIONS = {
   remote_list: { method: "GET", path: "/api/machines", query: [], body: null, answer: "json", once: false },
   remote_get: { method: "GET", path: "/api/machines/{name}", query: [], body: null, answer: "json", once: false },
   remote_remove: { method: "DELETE", path: "/api/machines/{name}", query: [], body: null, answer: "json", once: false },
+  remote_disconnect: { method: "POST", path: "/api/machines/{name}/disconnect", query: [], body: null, answer: "json", once: false },
+  remote_connect: { method: "POST", path: "/api/machines/{name}/connect", query: [], body: null, answer: "json", once: false },
   config_get: { method: "GET", path: "/api/config", query: [], body: null, answer: "json", once: false },
   recover_list: { method: "GET", path: "/api/recover", query: [], body: null, answer: "json", once: false },
   recover_adopt: { method: "POST", path: "/api/recover/{files}", query: [], body: "json", answer: "json", once: false },
@@ -314,6 +316,8 @@ export interface Operations {
   remote_list: { args: t.RemoteListArgs; result: t.RemoteListResult };
   remote_get: { args: t.RemoteGetArgs; result: t.Machine };
   remote_remove: { args: t.RemoteRemoveArgs; result: t.Machine };
+  remote_disconnect: { args: t.RemoteDisconnectArgs; result: t.Machine };
+  remote_connect: { args: t.RemoteConnectArgs; result: t.Machine };
   config_get: { args: t.ConfigGetArgs; result: t.ConfigGetResult };
   recover_list: { args: t.RecoverListArgs; result: t.RecoverListResult };
   recover_adopt: { args: t.RecoverAdoptArgs; result: t.Sandbox };
@@ -1288,6 +1292,22 @@ export class Calls {
    */
   remoteRemove(args: t.RemoteRemoveArgs, options?: CallOptions): Promise<t.Machine> {
     return this.caller.call("remote_remove", args, undefined, options);
+  }
+
+  /**
+   * Disconnects a machine until it is connected again: its agent is kept away. The sandboxes on it live on there
+   * and cannot be reached. POST /api/machines/{name}/disconnect, scope exec
+   */
+  remoteDisconnect(args: t.RemoteDisconnectArgs, options?: CallOptions): Promise<t.Machine> {
+    return this.caller.call("remote_disconnect", args, undefined, options);
+  }
+
+  /**
+   * Lets a machine in again that was disconnected: its agent comes by itself, or is dialled. POST
+   * /api/machines/{name}/connect, scope exec
+   */
+  remoteConnect(args: t.RemoteConnectArgs, options?: CallOptions): Promise<t.Machine> {
+    return this.caller.call("remote_connect", args, undefined, options);
   }
 
   /** Returns the daemon's settings without secrets. GET /api/config, scope admin */

@@ -3798,6 +3798,18 @@ export interface RemoteRemoveArgs {
   name: string;
 }
 
+/** Arguments of remote_disconnect. */
+export interface RemoteDisconnectArgs {
+  /** the machine's name: 1 to 63 characters a-z, 0-9 or '-' */
+  name: string;
+}
+
+/** Arguments of remote_connect. */
+export interface RemoteConnectArgs {
+  /** the machine's name: 1 to 63 characters a-z, 0-9 or '-' */
+  name: string;
+}
+
 /** Arguments of config_get. */
 export interface ConfigGetArgs {
 }

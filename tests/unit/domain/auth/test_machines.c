@@ -69,6 +69,17 @@ static void records_come_back(void **state)
                 assert_int_equal(got.may_private, i);
                 assert_string_equal(got.about, m.about);
         }
+        m.is_off = true; /* before a URL, or alone */
+        for (unsigned i = 0; i < 2; i++) {
+                cay_buf_clear(&text);
+                assert_int_equal(cay_machine_record(&m, &text), 0);
+                assert_int_equal(cay_machine_read(name, cay_buf_data(&text), &got, &err), 0);
+                assert_true(got.is_off);
+                assert_string_equal(got.url, m.url);
+                assert_memory_equal(got.key, m.key, sizeof(m.key));
+                m.url[0] = '\0';
+        }
+        snprintf(m.url, sizeof(m.url), "wss://a.example:8443/x");
         memset(m.url + 22, 'x', sizeof(m.url) - 23); /* the longest record there can be */
         memset(m.about, 'x', sizeof(m.about) - 1);
         cay_buf_clear(&text);
@@ -80,6 +91,7 @@ static void records_come_back(void **state)
         assert_int_equal(cay_machine_read(name, "w any 1 0 - - 3 ", &got, &err), -1);
         assert_int_equal(cay_machine_read(name, "wss://h any", &got, &err), -1);
 
+        assert_int_equal(cay_machine_read(name, "off ", &got, &err), -1);
         assert_int_equal(cay_machine_read("machine.laptop", "1 2 - - 3 ", &got, &err), -1);
         assert_int_equal(cay_machine_read(name, "1 2 - - 3 ", &got, &err), -1); /* paired, and no key */
         assert_int_equal(cay_machine_read(name, "words", &got, &err), -1);

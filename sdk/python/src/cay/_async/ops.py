@@ -2327,6 +2327,20 @@ class AsyncOps:
         """
         return cast(Machine, await self._call("remote_remove", {"name": name}))
 
+    async def remote_disconnect(self, *, name: str) -> Machine:
+        """Disconnects a machine until it is connected again: its agent is kept away. The sandboxes on it live on there and cannot be reached
+
+        name: the machine's name: 1 to 63 characters a-z, 0-9 or '-'
+        """
+        return cast(Machine, await self._call("remote_disconnect", {"name": name}))
+
+    async def remote_connect(self, *, name: str) -> Machine:
+        """Lets a machine in again that was disconnected: its agent comes by itself, or is dialled
+
+        name: the machine's name: 1 to 63 characters a-z, 0-9 or '-'
+        """
+        return cast(Machine, await self._call("remote_connect", {"name": name}))
+
     async def config_get(self) -> Dict[str, Setting]:
         """Returns the daemon's settings without secrets"""
         return cast(Dict[str, Setting], await self._call("config_get", {}))

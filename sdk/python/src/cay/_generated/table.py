@@ -155,6 +155,8 @@ OPS: Dict[str, Op] = {
     "remote_list": Op("remote_list", "GET", "/api/machines", (), (), (), False, "read"),
     "remote_get": Op("remote_get", "GET", "/api/machines/{name}", ('name',), (), (), False, "read"),
     "remote_remove": Op("remote_remove", "DELETE", "/api/machines/{name}", ('name',), (), (), False, "exec"),
+    "remote_disconnect": Op("remote_disconnect", "POST", "/api/machines/{name}/disconnect", ('name',), (), (), False, "exec"),
+    "remote_connect": Op("remote_connect", "POST", "/api/machines/{name}/connect", ('name',), (), (), False, "exec"),
     "config_get": Op("config_get", "GET", "/api/config", (), (), (), False, "admin"),
     "recover_list": Op("recover_list", "GET", "/api/recover", (), (), (), False, "admin"),
     "recover_adopt": Op("recover_adopt", "POST", "/api/recover/{files}", ('files',), (), ('owner', 'name', 'template', 'limits'), False, "admin"),
