@@ -121,7 +121,10 @@ static void hear_challenge(struct agent_peer *p, const struct agent_challenge *c
                            size_t len)
 {
         if (p->hello_len + len > sizeof(p->said) || c->version != AGENT_VERSION) {
-                fail(p, "the daemon speaks another version");
+                fail(p, c->version < AGENT_VERSION
+                                ? "the daemon is older than this agent (cay " CAY_VERSION
+                                  "): upgrade the daemon, or install its version of cay here"
+                                : "the daemon speaks a version that this agent does not know");
                 return;
         }
         memcpy(p->said + p->hello_len, bytes, len);

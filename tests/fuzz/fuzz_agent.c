@@ -25,6 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 n = agent_message_write(&m, again, sizeof(again));
                 if (n < 0 || (size_t)n > size || memcmp(again, data, (size_t)n) != 0)
                         abort();
+                if (m.type == AGENT_hello && m.hello.version > AGENT_VERSION)
+                        continue; /* what a later version has behind it is not read */
                 if (m.type == AGENT_data ? n + m.data.len != size : (size_t)n != size)
                         abort();
         }

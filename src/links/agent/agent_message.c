@@ -118,6 +118,8 @@ static void hello(struct io *io, struct agent_hello *m)
         io_raw(io, m->key, sizeof(m->key));
         io_raw(io, m->nonce, sizeof(m->nonce));
         io_text(io, m->about, AGENT_ABOUT_MAX);
+        if (io->r && m->version > AGENT_VERSION) /* so that its agent can be told why it is not understood */
+                io->r->at = io->r->end;
 }
 
 static void challenge(struct io *io, struct agent_challenge *m)

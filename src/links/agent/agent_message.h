@@ -10,7 +10,7 @@
 #include "foundation/base/error.h"
 #include "foundation/base/id.h"
 
-#define AGENT_VERSION 2u
+#define AGENT_VERSION 2u /* a HELLO of a later version begins with the fields of this one; more may follow */
 #define AGENT_PATH "/agent"
 #define AGENT_HEAD 8u
 #define AGENT_DATA_MAX (64u * 1024)
