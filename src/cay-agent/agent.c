@@ -6,7 +6,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cay-agent/confine.h"
@@ -16,10 +19,19 @@
 #include "links/agent/agent_pause.h"
 
 #define NOBODY 65534u
+#define TELL_AGAIN_MS (10u * 60 * 1000) /* the same reason for not being connected */
 
+/* A journal adds the time by itself, and who sits at the terminal knows it. */
 void agent_tell(const char *what, const char *text)
 {
-        fprintf(stderr, "cay agent: %s%s\n", what, text);
+        time_t now = time(NULL);
+        struct tm utc = { 0 };
+        char at[32] = "";
+        struct stat st;
+
+        if (fstat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode) && gmtime_r(&now, &utc))
+                strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%SZ ", &utc);
+        fprintf(stderr, "%scay agent: %s%s\n", at, what, text);
 }
 
 void agent_leave(struct agent *a, int status, const char *why)
@@ -39,6 +51,18 @@ static void on_pause_over(struct cay_timer *t)
         dial(cay_container_of(t, struct agent, pause));
 }
 
+/* A daemon that is down for a week is told of a thousand times, not with each try. */
+static bool is_news(struct agent *a, bool was_served, const char *why)
+{
+        uint64_t now = cay_clock_ms();
+
+        if (!was_served && strcmp(a->told, why) == 0 && now - a->told_ms < TELL_AGAIN_MS)
+                return false;
+        cay_str_copy(a->told, sizeof(a->told), was_served ? "" : why);
+        a->told_ms = now;
+        return true;
+}
+
 static void pause_and_dial(struct agent *a, bool was_served, const char *why)
 {
         uint32_t ms, random = 0;
@@ -51,8 +75,11 @@ static void pause_and_dial(struct agent *a, bool was_served, const char *why)
         if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
                 random = (uint32_t)cay_clock_ns();
         ms = agent_pause_ms(&a->tries, random);
-        snprintf(text, sizeof(text), "%.300s; trying again in %u.%u s", why, ms / 1000, ms % 1000 / 100);
-        agent_tell(was_served ? "away: " : "not connected: ", text);
+        if (is_news(a, was_served, why)) {
+                snprintf(text, sizeof(text), "%.300s; trying again in %u.%u s", why, ms / 1000,
+                         ms % 1000 / 100);
+                agent_tell(was_served ? "away: " : "not connected: ", text);
+        }
         cay_timer_set(a->loop, &a->pause, ms, on_pause_over);
 }
 
@@ -166,6 +193,7 @@ void agent_welcomed(struct agent *a, struct agent_peer *p, const char *name)
         if (a->served) /* the daemon noticed first that it was dead */
                 a->served->on_fail(a->served, "the daemon has connected again");
         a->served = p;
+        a->told[0] = '\0';
         cay_proof_print(a->state.pair.key, print);
         snprintf(text, sizeof(text), "%s as '%s', this machine's fingerprint is %s",
                  p->has_knocked ? a->listen_text : a->options.text, name, print);
@@ -252,6 +280,8 @@ static void on_signal(struct cay_signal *s, int signo, int pid)
 
         (void)signo;
         (void)pid;
+        if (a->is_over) /* a terminal's Ctrl-C comes from the terminal and from the keeper */
+                return;
         agent_leave(a, 0, "stopping: all sandboxes on this machine end");
 }
 
@@ -264,7 +294,7 @@ static int open_all(struct agent *a, struct cay_error *err)
 {
         static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
-        if (agent_state_open(&a->state, &a->options, &a->rules, err) < 0 || read_code(a, err) < 0)
+        if (agent_state_reload(&a->state, err) < 0 || agent_rules_reload(&a->rules, err) < 0)
                 return -1;
         a->loop = cay_loop_new();
         if (!a->loop)
@@ -286,6 +316,7 @@ static int open_all(struct agent *a, struct cay_error *err)
         agent_prompt_open(&a->prompt, a->loop, STDIN_FILENO, on_key_stop);
         if (sys_give_up_root(NOBODY) < 0) /* the warden keeps it; from here on strangers' bytes are read */
                 return cay_fail(err, CAY_INTERNAL, "give up privileges");
+        agent_keep_die_with_it();
         return agent_confine(a->options.is_listening, err);
 }
 
@@ -318,30 +349,61 @@ static void close_all(struct agent *a)
         explicit_bzero(a->code, sizeof(a->code));
 }
 
+/* The keeper's child. */
+static int run(void *ctx, int link)
+{
+        struct agent *a = ctx;
+        struct cay_error err = { 0 };
+        int r;
+
+        a->link = link;
+        r = open_all(a, &err);
+        if (r == 0) {
+                if (a->options.is_listening)
+                        tell_where(a);
+                else
+                        dial(a);
+                r = cay_loop_run(a->loop) < 0 ? cay_fail(&err, CAY_INTERNAL, "the event loop failed") : 0;
+        }
+        if (r < 0)
+                agent_tell("", err.msg);
+        close_all(a);
+        return r < 0 ? 1 : a->status;
+}
+
+static int serve(struct agent *a, struct cay_error *err)
+{
+        struct agent_keep keep = { .link = -1, .socket = -1 };
+        int status = 1;
+
+        if (agent_state_open(&a->state, &a->options, &a->rules, err) < 0 || read_code(a, err) < 0 ||
+            agent_keep_open(&keep, a->options.programs, &a->rules, err) < 0)
+                agent_tell("", err->msg);
+        else
+                status = agent_keep_run(&keep, run, a);
+        if (agent_keep_close(&keep) < 0 && status == 0)
+                status = 1;
+        return status;
+}
+
 int agent_main(int argc, char **argv)
 {
         static struct agent a;
         struct cay_error err = { 0 };
-        int r;
+        int status;
 
         signal(SIGPIPE, SIG_IGN);
-        r = agent_options_read(argc, argv, &a.options, &err);
-        if (r < 0) {
+        signal(SIGCHLD, SIG_DFL);
+        if (agent_options_read(argc, argv, &a.options, &err) < 0) {
                 agent_tell("", err.msg);
                 return 2;
         }
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* keys and the code are in its memory */
         a.state.pin = -1;
         agent_rules_init(&a.rules);
-        r = open_all(&a, &err);
-        if (r == 0) {
-                if (a.options.is_listening)
-                        tell_where(&a);
-                else
-                        dial(&a);
-                r = cay_loop_run(a.loop) < 0 ? cay_fail(&err, CAY_INTERNAL, "the event loop failed") : 0;
-        }
-        if (r < 0)
-                agent_tell("", err.msg);
-        close_all(&a);
-        return r < 0 ? 1 : a.status;
+        status = serve(&a, &err);
+        agent_state_close(&a.state);
+        agent_rules_done(&a.rules);
+        explicit_bzero(a.code, sizeof(a.code));
+        return status;
 }

@@ -3,14 +3,16 @@
  * cay-agent: lets one paired daemon make sandboxes on this machine (`cay agent`).
  *
  * Theory of operation. The agent dials the daemon, so nothing listens here; or, behind a tunnel of its user, it is dialled. Both prove their keys (docs/agent-link.md), then the agent
- * serves requests about boxes with the native engine, whose warden it started before it gave up root. Box links are relayed as channels.
- * A lost connection is dialled again, with growing and random pauses; the boxes live on meanwhile, and box links continue by themselves.
- * The daemon can ask for boxes and nothing else. Whether there are any, with which folders, and whether they isolate is said by the rules
- * of this machine's user (rules.h), some of which ask in the terminal first (prompt.h). When the agent ends, its boxes end.
+ * serves requests about boxes with the native engine, over a link to the warden that its keeper started (keep.h). Box links are relayed as
+ * channels. A lost connection is dialled again, with growing and random pauses; the boxes live on meanwhile, and box links continue by
+ * themselves. The daemon can ask for boxes and nothing else. Whether there are any, with which folders, and whether they isolate is said by
+ * the rules of this machine's user (rules.h), some of which ask in the terminal first (prompt.h). When the agent ends, its boxes end; when
+ * it crashes, the keeper starts it again, and they live on.
  */
 #pragma once
 
 #include "cay-agent/dial.h"
+#include "cay-agent/keep.h"
 #include "cay-agent/listen.h"
 #include "cay-agent/options.h"
 #include "cay-agent/peer.h"
@@ -20,10 +22,6 @@
 #include "domain/model/port_engine.h"
 #include "foundation/loop/signal.h"
 #include "links/agent/agent_channels.h"
-
-struct agent_helper { /* cay-process; zeroed: not started */
-        int pid, keeper;
-};
 
 struct agent {
         struct agent_options options;
@@ -35,11 +33,13 @@ struct agent {
         struct agent_prompt prompt;
         struct cay_engine
                 *engine; /* of isolated boxes; or of the user's own processes, if the rules say so */
-        struct agent_helper helper; /* that makes the latter */
+        int link;        /* to the helper that makes them; -1: the engine has it */
         struct agent_dial dial;
         struct agent_peer peer; /* at the other end of it */
         struct cay_timer pause; /* until the next try */
         unsigned tries;
+        char told[400]; /* the reason that was told last; "": another one, or none since it was connected */
+        uint64_t told_ms;
         struct agent_listen listen; /* instead of the three above */
         char listen_text[CAY_URL_HOST_MAX + 16];
         struct agent_peer *served; /* the daemon; NULL: it is away */
@@ -51,9 +51,6 @@ struct agent {
         int status; /* of the program */
         bool is_over;
 };
-
-int agent_helper_start(struct agent_helper *h, const char *programs, int *ret_link, struct cay_error *err);
-void agent_helper_stop(struct agent_helper *h); /* waits for its end */
 
 int agent_main(int argc, char **argv);
 

@@ -109,8 +109,6 @@ static void finish(struct work *w, const struct cay_error *err)
                         agent_channels_end(&a->channels, w->channel);
                 say_answer(a, w->number, err, &w->box);
         }
-        if (w->spec.workspace_fd >= 0)
-                close(w->spec.workspace_fd);
         works--;
         explicit_bzero(w, sizeof(*w));
         free(w);
@@ -163,12 +161,8 @@ static void make_allowed(struct work *w)
 {
         const struct agent_wish wish = wish_of(w);
         struct agent *a = w->agent;
-        struct cay_error err = { 0 };
 
-        if (agent_rules_open(&a->rules, &wish, &w->spec.workspace_fd, &err) < 0) {
-                finish(w, &err);
-                return;
-        }
+        w->spec.workspace_root = agent_rules_place(&a->rules, &wish, &w->spec.workspace_below);
         w->spec.workspace_rw = w->folder[0] && w->mode == CAY_WORKSPACE_RW;
         w->spec.workspace_cow = w->folder[0] && w->mode == CAY_WORKSPACE_COW;
         a->engine->ops->create(a->engine, &w->spec, &w->box, &w->job);
@@ -298,7 +292,7 @@ int agent_serve_ask(struct agent *a, const struct agent_message *m)
         w->number = m->number;
         w->channel = ask->channel;
         w->what = (enum agent_what)ask->what;
-        w->box.link_fd = w->box.network_fd = w->spec.workspace_fd = -1;
+        w->box.link_fd = w->box.network_fd = -1;
         cay_str_copy(w->box.id, sizeof(w->box.id), ask->id);
         cay_job_init(&w->job, on_done);
         start(w, ask);
@@ -333,43 +327,27 @@ int agent_serve_begin(struct agent *a)
         return l.failed < 0 ? l.failed : agent_say(a, &m);
 }
 
-static int open_user_engine(struct agent *a, const struct cay_engine_env *env, struct cay_error *err)
-{
-        int link;
-
-        if (agent_helper_start(&a->helper, a->options.programs, &link, err) < 0)
-                return -1;
-        return cay_engine_process_open_link_take(env, link, &a->engine, err) < 0
-                       ? cay_wrap(err, "start cay-process")
-                       : 0;
-}
-
 int agent_serve_open(struct agent *a, struct cay_error *err)
 {
         const struct cay_engine_env env = { .loop = a->loop, .program_dir = a->options.programs };
+        int link = cay_take_fd(a->link);
 
-        if (a->rules.as_user) {
-                if (open_user_engine(a, &env, err) < 0)
-                        return -1;
-                a->engine->ops->on_gone(a->engine, on_gone, a);
-                return 0;
-        }
-        if (cay_engine_native_ops.open(&env, &a->engine, err) < 0)
-                return cay_wrap(err, "start the warden");
-        a->engine->ops->can_hold(a->engine); /* waits for the warden's hello */
+        if ((a->rules.as_user ? cay_engine_process_open_link_take(&env, link, &a->engine, err)
+                              : cay_engine_native_open_link_take(&env, link, &a->engine, err)) < 0)
+                return cay_wrap(err, a->rules.as_user ? "start cay-process" : "start the warden");
+        a->engine->ops->can_hold(a->engine); /* waits for its hello */
         if (a->engine->ops->health(a->engine, err) < 0)
-                return cay_wrap(err, "start the warden");
+                return cay_wrap(err, a->rules.as_user ? "start cay-process" : "start the warden");
         a->engine->ops->on_gone(a->engine, on_gone, a);
         return 0;
 }
 
+/* The boxes are the keeper's to end. */
 void agent_serve_close(struct agent *a)
 {
         if (!a->engine)
                 return;
         a->engine->ops->on_gone(a->engine, NULL, NULL);
-        if (a->engine->ops->close(a->engine) < 0 && a->status == 0)
-                a->status = 1;
+        a->engine->ops->close(a->engine);
         a->engine = NULL;
-        agent_helper_stop(&a->helper);
 }

@@ -13,9 +13,10 @@ struct agent_options {
         uint16_t listen_port; /* 0: the kernel chooses */
         bool is_loopback;
         char name[CAY_NAME_MAX + 1];
-        const char *state, *ca; /* NULL: the usual folder; the system's certificates */
-        const char *rules;      /* NULL: `rules` in that folder, if it is there */
-        char programs[3968];    /* the folder of cay-warden and cay-init: this program's own */
+        const char *state, *ca;    /* NULL: the usual folder; the system's certificates */
+        const char *rules;         /* NULL: `rules` in that folder, if it is there */
+        char folder[4096];         /* the state's, once it is open */
+        char programs[3968];       /* the folder of cay-warden and cay-init: this program's own */
 };
 
 /* 0, or -1: err says what is wrong. */

@@ -10,7 +10,6 @@
 
 #include "foundation/base/cleanup.h"
 #include "foundation/base/str.h"
-#include "foundation/sys/fd.h"
 
 #define WORDS_MAX 4u
 
@@ -166,6 +165,15 @@ static int read_text(int fd, char *ret, size_t size, const char *what, struct ca
         return 0;
 }
 
+int agent_rules_reload(struct agent_rules *r, struct cay_error *err)
+{
+        if (r->store < 0)
+                return 0;
+        if (lseek(r->store, 0, SEEK_SET) < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "read remembered answers");
+        return read_text(r->store, r->remembered, sizeof(r->remembered), "remembered answers", err);
+}
+
 int agent_rules_load(struct agent_rules *r, int dir, const char *path, int store, struct cay_error *err)
 {
         static char text[AGENT_RULES_FILE];
@@ -173,8 +181,7 @@ int agent_rules_load(struct agent_rules *r, int dir, const char *path, int store
         struct stat st;
 
         r->store = store;
-        if (store >= 0 &&
-            read_text(store, r->remembered, sizeof(r->remembered), "remembered answers", err) < 0)
+        if (agent_rules_reload(r, err) < 0)
                 return -1;
         fd = path ? open(path, O_RDONLY | O_CLOEXEC) : openat(dir, "rules", O_RDONLY | O_CLOEXEC);
         if (fd < 0 && errno == ENOENT && !path)
@@ -351,28 +358,15 @@ int agent_rules_remember(struct agent_rules *r, const struct agent_wish *wish, s
         return 0;
 }
 
-int agent_rules_open(const struct agent_rules *r, const struct agent_wish *wish, int *ret_fd,
-                     struct cay_error *err)
+unsigned agent_rules_place(const struct agent_rules *r, const struct agent_wish *wish, const char **ret_below)
 {
         const struct agent_folder *f = wish->folder[0] ? find(r, wish->folder) : NULL;
         const char *below;
-        int fd;
 
-        *ret_fd = -1;
-        if (!wish->folder[0])
-                return 0;
         if (!f)
-                return cay_fail(err, CAY_DENIED, "workspace.path: no rule allows it");
+                return 0;
         below = wish->folder + (f->path[1] ? strlen(f->path) : 0);
         below += below[0] == '/';
-        /* The folder itself was opened with the right that the agent began with. */
-        fd = below[0] ? sys_open_beneath(f->fd, below, O_PATH | O_DIRECTORY, 0)
-                      : fcntl(f->fd, F_DUPFD_CLOEXEC, 3);
-        if (fd < 0 && !below[0])
-                fd = -errno;
-        if (fd < 0)
-                return cay_fail_sys(err, fd == -ENOENT ? CAY_NOT_FOUND : CAY_DENIED, fd,
-                                    "workspace.path: open '%.150s' on that machine", wish->folder);
-        *ret_fd = fd;
-        return 0;
+        *ret_below = below[0] ? below : ".";
+        return (unsigned)(f - r->folders) + 1;
 }

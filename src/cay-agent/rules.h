@@ -58,6 +58,11 @@ enum agent_verdict agent_rules_judge(const struct agent_rules *r, const struct a
                                      char ret_question[AGENT_RULE_TEXT], struct cay_error *err);
 /* The wish's questions need not be asked again. */
 int agent_rules_remember(struct agent_rules *r, const struct agent_wish *wish, struct cay_error *err);
-/* The wish's folder, for the warden; it was judged before. -1: none was wanted. */
-int agent_rules_open(const struct agent_rules *r, const struct agent_wish *wish, int *ret_fd,
-                     struct cay_error *err);
+/*
+ * Where the wish's folder is, for the warden, which has the rules' folders and opens it: the rule's number from 1, and the path below its
+ * folder. 0: none was wanted, or none fits.
+ */
+unsigned agent_rules_place(const struct agent_rules *r, const struct agent_wish *wish,
+                           const char **ret_below);
+/* Answers that another process remembered meanwhile. */
+int agent_rules_reload(struct agent_rules *r, struct cay_error *err);

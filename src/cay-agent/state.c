@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "domain/auth/digest.h"
 #include "foundation/base/base64.h"
 #include "foundation/base/cleanup.h"
+#include "foundation/base/str.h"
 
 #define PATH_SIZE 4096
 #define OWN_NAME 40
@@ -65,6 +67,22 @@ static int load_key(struct agent_state *s, int dir, struct cay_error *err)
         return r < 0 ? cay_fail(err, CAY_INTERNAL, "use the agent's key") : 0;
 }
 
+int agent_state_reload(struct agent_state *s, struct cay_error *err)
+{
+        char text[PIN_SIZE];
+        ssize_t n = pread(s->pin, text, sizeof(text), 0);
+
+        if (n == 0)
+                return 0;
+        if (n != (ssize_t)sizeof(text) - 1 ||
+            cay_base64url_decode(text, (size_t)n - 1, s->daemon, sizeof(s->daemon)) != CAY_PROOF_KEY)
+                return cay_fail(err, CAY_DAMAGED,
+                                "the daemon's key in the agent's folder cannot be read: remove the file and "
+                                "pair again");
+        s->is_paired = true;
+        return 0;
+}
+
 /* A file of its own for each address, named by its digest. */
 static int open_own(int dir, const char *what, const char *address, char name[OWN_NAME],
                     struct cay_error *err)
@@ -81,21 +99,21 @@ static int open_own(int dir, const char *what, const char *address, char name[OW
 
 static int open_pin(struct agent_state *s, int dir, const char *address, struct cay_error *err)
 {
-        char name[OWN_NAME], text[PIN_SIZE];
-        ssize_t n;
+        char name[OWN_NAME];
 
         s->pin = open_own(dir, "daemon", address, name, err);
         if (s->pin < 0)
                 return -1;
-        n = pread(s->pin, text, sizeof(text), 0);
-        if (n == 0)
-                return 0;
-        if (n != (ssize_t)sizeof(text) - 1 ||
-            cay_base64url_decode(text, (size_t)n - 1, s->daemon, sizeof(s->daemon)) != CAY_PROOF_KEY)
-                return cay_fail(err, CAY_DAMAGED,
-                                "%s in the agent's folder cannot be read: remove it and pair again", name);
-        s->is_paired = true;
-        return 0;
+        if (flock(s->pin, LOCK_EX | LOCK_NB) <
+            0) /* two would take the daemon's connection from each other again and again */
+                return errno == EWOULDBLOCK
+                               ? cay_fail(err, CAY_CONFLICT,
+                                          "an agent for %.200s runs already on this machine with the folder "
+                                          "of its key: end it first, or name another folder with --state",
+                                          address)
+                               : cay_fail_sys(err, CAY_INTERNAL, -errno, "lock %s in the agent's folder",
+                                              name);
+        return agent_state_reload(s, err) < 0 ? cay_wrap(err, "%s", name) : 0;
 }
 
 static int load_rules(struct agent_rules *rules, int dir, const struct agent_options *o,
@@ -107,7 +125,7 @@ static int load_rules(struct agent_rules *rules, int dir, const struct agent_opt
         return store < 0 ? -1 : agent_rules_load(rules, dir, o->rules, store, err);
 }
 
-int agent_state_open(struct agent_state *s, const struct agent_options *o, struct agent_rules *rules,
+int agent_state_open(struct agent_state *s, struct agent_options *o, struct agent_rules *rules,
                      struct cay_error *err)
 {
         const char *folder = o->state;
@@ -125,6 +143,7 @@ int agent_state_open(struct agent_state *s, const struct agent_options *o, struc
         dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (dir < 0)
                 return cay_fail_sys(err, CAY_DENIED, -errno, "open the folder %.150s", path);
+        cay_str_copy(o->folder, sizeof(o->folder), path);
         return load_key(s, dir, err) < 0 || open_pin(s, dir, o->text, err) < 0
                        ? -1
                        : load_rules(rules, dir, o, err);

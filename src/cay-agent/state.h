@@ -18,8 +18,10 @@ struct agent_state {
 };
 
 /* The options name the folder, or NULL: the usual one of this user. The rules and what was answered for this daemon are loaded with it. */
-int agent_state_open(struct agent_state *s, const struct agent_options *o, struct agent_rules *rules,
+int agent_state_open(struct agent_state *s, struct agent_options *o, struct agent_rules *rules,
                      struct cay_error *err);
 int agent_state_pin(struct agent_state *s, const uint8_t daemon[CAY_PROOF_KEY],
                     struct cay_error *err); /* stored when it returns */
+int agent_state_reload(struct agent_state *s,
+                       struct cay_error *err); /* another process may have pinned one */
 void agent_state_close(struct agent_state *s);

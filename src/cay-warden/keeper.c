@@ -96,6 +96,9 @@ static bool obey(struct warden *w, const struct wire_keeper *say, const int *fds
         case WIRE_KEEPER_MARGIN:
                 w->margin = (uint64_t)say->nr << 20;
                 return true;
+        case WIRE_KEEPER_OWN_ROOTS:
+                w->has_own_roots = true;
+                return true;
         case WIRE_KEEPER_UPGRADE:
                 w->is_upgrading = true; /* as soon as no box is being made */
                 return true;

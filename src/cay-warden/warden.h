@@ -114,6 +114,7 @@ struct warden {
         int keeper;            /* while it exists, boxes outlive their front; -1: none */
         bool is_kept;          /* there is, or was: then the front is a daemon's, and not trusted */
         int roots[WIRE_ROOTS]; /* folders that clients may name workspaces below; -1: none */
+        bool has_own_roots;    /* they are the keeper's own choice, as in `cay run`: not judged any further */
         int registry;          /* folder below which a box's root may lie; -1: none */
         struct warden_listener listener;
         /* what follows was set: then plans that exceed it, or without a limit, are refused */

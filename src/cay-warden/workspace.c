@@ -221,7 +221,7 @@ static int judge(const struct warden *w, const struct wire_plan *p, int peer, st
         ws->uid = st.st_uid;
         ws->gid = st.st_gid;
         ws->as_owner = ws->as_group = true;
-        if (!w->is_kept)
+        if (!w->is_kept || (below && w->has_own_roots))
                 return 0;
         if (!below && judge_peer(w, p, peer, ws, &st, err) < 0)
                 return -1;

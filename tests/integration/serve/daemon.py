@@ -84,6 +84,11 @@ def ready_again(d):
     wait_for("a front that is ready", ready)
 
 
+def agent_of(process):
+    """The program that hears the daemon, below the one that was started as `cay agent`, which keeps it."""
+    return next(pid for pid, name in children(process.pid) if name == "cay-agent")
+
+
 def children(pid):
     """(pid, name) of a process's children."""
     found = []

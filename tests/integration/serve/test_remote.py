@@ -17,7 +17,7 @@ import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from daemon import CAY, PATIENCE_S, Daemon, is_alive, ready_again, wait_for  # noqa: E402
+from daemon import CAY, PATIENCE_S, Daemon, agent_of, is_alive, ready_again, wait_for  # noqa: E402
 from ws_client import Closed, WebSocket  # noqa: E402
 
 MIB = 1024 * 1024
@@ -383,6 +383,43 @@ def an_agent_that_is_away_returns():
         relay.close()
 
 
+def machines_can_be_disconnected():
+    with Daemon("--health-interval", "200ms", "--health-misses", "3") as d, paired(d) as agent:
+        other = d.make_token("--owner", "other")
+        for what in ("disconnect", "connect"):
+            assert d.ask("POST", f"/api/machines/laptop/{what}", token=other).status == 404
+        box = make(d)
+        run = begin(d, box, "read line; echo got $line", open_stdin=True)
+        m = d.must(200, "POST", "/api/machines/laptop/disconnect")
+        assert m["state"] == "disconnected" and m["problem"] == "", m
+        wait_box(d, box, "error")
+        assert d.must(200, "GET", f"/api/sandboxes/{box}")["cause"] == "engine_lost"
+        wait_for("the agent's word", lambda: "its owner disconnected this machine" in agent.log())
+        assert d.ask("POST", "/api/sandboxes", {"machine": "laptop", "may_skip": SKIP}).status == 503
+        # It is stored, and the agent keeps asking.
+        d.flags = (*d.flags, "--listen", f"127.0.0.1:{d.port}")
+        d.stop()
+        d.start()
+        assert state(d, "laptop") == "disconnected" and agent.process.poll() is None
+        assert d.must(200, "POST", "/api/machines/laptop/disconnect")["state"] == "disconnected"  # as before
+        assert d.must(200, "POST", "/api/machines/laptop/connect")["state"] in ("away", "ready")
+        wait_state(d, "laptop", "ready")
+        wait_for("the sandbox", lambda: box_state(d, box) in ("ready", "busy"))
+        d.must(200, "POST", f"/api/sandboxes/{box}/execs/{run}/input", b"here\n")
+        wait_for("its end", lambda: d.must(200, "GET", f"/api/sandboxes/{box}/execs/{run}")["status"].lower() != "running")
+        # A second agent with this machine's key would take the connection from the first, and the first from it.
+        second = Agent(d.port, "laptop", agent.folder)
+        assert second.process.wait(PATIENCE_S) == 1 and "runs already on this machine" in second.log(), second.log()
+        agent.stop()
+        wait_state(d, "laptop", "away")
+        d.must(200, "DELETE", "/api/machines/laptop")
+        events = [e for e in d.must(200, "GET", "/api/events?limit=1000")["events"] if e["kind"].startswith("machine_")]
+        kinds = [e["kind"][8:] for e in sorted(events, key=lambda e: e["seq"])]
+        assert kinds[:3] == ["paired", "connected", "disconnected"] and kinds[-3:] == ["connected", "away", "removed"], events
+        assert all(e["detail"]["machine"] == "laptop" for e in events) and any(e["detail"].get("why") for e in events), events
+        assert not [e for e in d.must(200, "GET", "/api/events?limit=1000", token=other)["events"] if e["kind"].startswith("machine_")]
+
+
 def fronts_and_daemons_come_back():
     with Daemon() as d, paired(d) as agent:
         box = make(d)
@@ -401,16 +438,69 @@ def fronts_and_daemons_come_back():
         wait_for("the command", lambda: d.run(box, "ls /workspace/over")["exit_code"] == 0)
         lines = [json.loads(line) for line in d.ask("GET", f"/api/sandboxes/{box}/execs/{run}/output").body.splitlines()]
         assert "".join(e["text"] for e in lines if e["event"] == "stdout") == "".join(f"{i}\n" for i in range(1, 10)), lines
-        # An agent that is killed takes its boxes with it.
+        # An agent whose keeper is killed ends, and its boxes do.
+        below = agent_of(agent.process)
         warden = next(p for p, comm in children_of(agent.process.pid) if comm == "cay-warden")
         agent.kill()
-        wait_for("the warden's end", lambda: not is_alive(warden))
+        wait_for("the warden's end", lambda: not is_alive(warden) and not is_alive(below))
         wait_state(d, "laptop", "away")
         again = Agent(d.port, "laptop", agent.folder)
         wait_state(d, "laptop", "ready")
         wait_box(d, box, "error")
         wait_for("a cause", lambda: d.must(200, "GET", f"/api/sandboxes/{box}")["cause"] in ("engine_lost", "sandbox_gone"))
         again.stop()
+
+
+def a_killed_agent_is_started_again():
+    """Its program is killed in the middle of output, input and a file: boxes and all that runs in them live on, with what the rules say."""
+    with Daemon() as d, contextlib.ExitStack() as stack:
+        own = tempfile.mkdtemp(prefix="cay-own-")
+        stack.callback(shutil.rmtree, own)
+        os.chmod(own, 0o755)
+        for rules in (f"folder {own} rw\n", "commands user\n"):
+            folder = tempfile.mkdtemp(prefix="cay-agent-")
+            stack.callback(shutil.rmtree, folder)
+            with open(os.path.join(folder, "rules"), "w", encoding="utf-8") as f:
+                f.write(rules)
+            os.chmod(f.name, 0o600)
+            code = d.must(201, "POST", "/api/machines", {"name": "laptop"})["code"]
+            agent = Agent(d.port, "laptop", folder, code, flags=("--rules", f.name))
+            try:
+                wait_state(d, "laptop", "ready")
+                mapped = {"workspace": {"path": own, "mode": "rw"}} if "folder" in rules else {}
+                box = make(d, **mapped)
+                run = begin(d, box, "seq 1 200000; read line; echo got $line", open_stdin=True)
+                for i in range(3):
+                    was = agent_of(agent.process)
+                    os.kill(was, signal.SIGKILL if i < 2 else signal.SIGABRT)
+                    wait_for("another one", lambda: [p for p, name in children_of(agent.process.pid) if name == "cay-agent" and p != was])
+                    wait_for("its word", lambda: agent.log().count("the sandboxes live on") == i + 1 and agent.log().count("connected to") == i + 2)
+                    wait_state(d, "laptop", "ready")
+                    wait_for("the sandbox", lambda: box_state(d, box) in ("ready", "busy"))
+                    wait_for("a command", lambda: d.ask("POST", f"/api/sandboxes/{box}/execute", {"command": f"echo {i} > kept"}).status == 200)
+                    assert d.run(box, "cat kept")["stdout"] == f"{i}\n"
+                d.must(200, "POST", f"/api/sandboxes/{box}/execs/{run}/input", b"here\n")
+                wait_for("its end", lambda: d.must(200, "GET", f"/api/sandboxes/{box}/execs/{run}")["status"].lower() != "running")
+                lines = [json.loads(line) for line in d.ask("GET", f"/api/sandboxes/{box}/execs/{run}/output").body.splitlines()]
+                text = "".join(e["text"] for e in lines if e["event"] == "stdout")
+                assert text == "".join(f"{i}\n" for i in range(1, 200001)) + "got here\n", (len(text), text[-40:])
+                if mapped:
+                    with open(os.path.join(own, "kept"), encoding="utf-8") as f:
+                        assert f.read() == "2\n"
+                    assert d.ask("POST", "/api/sandboxes", {"machine": "laptop", "may_skip": SKIP, "workspace": {"path": folder}}).status == 403
+                more = make(d, **mapped)  # new ones are made as before
+                assert d.run(more, "echo new")["stdout"] == "new\n"
+                agent.stop()
+                wait_box(d, box, "error")
+            except BaseException:
+                print("agent's log:\n" + agent.log()[-4000:])
+                raise
+            finally:
+                if agent.process.poll() is None:
+                    agent.stop()
+                for sandbox in d.must(200, "GET", "/api/sandboxes")["sandboxes"]:
+                    d.ask("DELETE", f"/api/sandboxes/{sandbox['sandbox_id']}")
+                d.must(200, "DELETE", "/api/machines/laptop")
 
 
 def children_of(pid):
@@ -442,7 +532,8 @@ def is_sanitized():
 
 
 TESTS = [sandboxes_are_made_used_and_destroyed, the_cli_shows_machines, a_machine_is_added_by_ssh, machines_belong_to_their_owner, strangers_are_refused,
-         another_daemon_is_not_believed, cuts_lose_nothing, an_agent_that_is_away_returns, fronts_and_daemons_come_back, fifty_machines]
+         another_daemon_is_not_believed, cuts_lose_nothing, an_agent_that_is_away_returns, machines_can_be_disconnected, fronts_and_daemons_come_back,
+         a_killed_agent_is_started_again, fifty_machines]
 
 
 def main():

@@ -396,6 +396,28 @@ static void test_without_keeper(void **state)
         rig_stop(&rig);
 }
 
+/* `cay agent`: the folders of its user's rules, whoever owns them, and no others, whatever its front passes. */
+static void test_own_roots(void **state)
+{
+        struct client me;
+        int mine;
+
+        begin();
+        me = connect_as(CLIENT);
+        mine = folder_of("mine", CLIENT, 0755);
+        refused(by_path(".", 3, WIRE_PLAN_WORKSPACE_RW), "root's");
+        rig_say(keeper, WIRE_KEEPER_OWN_ROOTS, 0, -1);
+        allowed(by_path(".", 3, WIRE_PLAN_WORKSPACE_RW));
+        allowed(by_path(".", 3, 0));
+        refused(by_path("..", 3, 0), "leaves its root");
+        refused(by_path(".", 0, 0), "there is no root");
+        refused(ask(WIRE_PLAN_WORKSPACE, "", 0, &mine, 1, NULL), "only with the connection");
+        allowed(by_folder(mine, me.sock, 0)); /* a client of the listener is judged as ever */
+        disconnect(&me);
+        close(mine);
+        end();
+}
+
 /* As whom: the owner's client is the owner inside; for anybody else it is nobody's, and shows what all may read. */
 static void test_as_whom(void **state)
 {
@@ -466,6 +488,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_no_folder, rig_set_up, rig_tear_down),
                 cmocka_unit_test_setup_teardown(test_plans, rig_set_up, rig_tear_down),
                 cmocka_unit_test_setup_teardown(test_without_keeper, rig_set_up, rig_tear_down),
+                cmocka_unit_test_setup_teardown(test_own_roots, rig_set_up, rig_tear_down),
                 cmocka_unit_test_setup_teardown(test_as_whom, rig_set_up, rig_tear_down),
                 cmocka_unit_test_setup_teardown(test_keeper_words, rig_set_up, rig_tear_down),
         };

@@ -176,34 +176,25 @@ static void a_yes_is_remembered_for_the_rule_as_it_is(void **state)
         agent_rules_done(&again);
 }
 
-static void folders_are_opened_without_links(void **state)
+/* The warden opens it, below the rule's folder and without links (tests/unit and integration of cay-warden). */
+static void folders_are_named_by_their_rule(void **state)
 {
         struct test *t = *state;
-        char path[128], moved[128];
+        const char *below = NULL;
+        char path[128];
         struct agent_wish wish = { .folder = path };
-        struct stat is, was;
-        int fd;
 
-        assert_int_equal(parse(t, "folder DIR/own rw\n"), 0);
-        snprintf(path, sizeof(path), "%s/own/link", t->dir);
-        assert_int_equal(agent_rules_open(&t->rules, &wish, &fd, &t->err), -1);
-        assert_int_equal(fd, -1);
-        snprintf(path, sizeof(path), "%s/own/missing", t->dir);
-        assert_int_equal(agent_rules_open(&t->rules, &wish, &fd, &t->err), -1);
-        assert_int_equal(t->err.code, CAY_NOT_FOUND);
-        /* What is moved into its place is not reached. */
-        snprintf(path, sizeof(path), "%s/own", t->dir);
-        snprintf(moved, sizeof(moved), "%s/moved", t->dir);
-        assert_int_equal(stat(path, &was), 0);
-        assert_int_equal(rename(path, moved), 0);
-        assert_int_equal(symlink("other", path), 0);
-        assert_int_equal(agent_rules_open(&t->rules, &wish, &fd, &t->err), 0);
-        assert_int_equal(fstat(fd, &is), 0);
-        assert_int_equal(is.st_ino, was.st_ino);
-        close(fd);
+        assert_int_equal(parse(t, "folder DIR/own rw\nfolder DIR/other ro\n"), 0);
+        snprintf(path, sizeof(path), "%s/other", t->dir);
+        assert_int_equal(agent_rules_place(&t->rules, &wish, &below), 2);
+        assert_string_equal(below, ".");
+        snprintf(path, sizeof(path), "%s/own/a/b", t->dir);
+        assert_int_equal(agent_rules_place(&t->rules, &wish, &below), 1);
+        assert_string_equal(below, "a/b");
+        snprintf(path, sizeof(path), "%s/owned", t->dir);
+        assert_int_equal(agent_rules_place(&t->rules, &wish, &below), 0);
         path[0] = '\0';
-        assert_int_equal(agent_rules_open(&t->rules, &wish, &fd, &t->err), 0);
-        assert_int_equal(fd, -1);
+        assert_int_equal(agent_rules_place(&t->rules, &wish, &below), 0);
 }
 
 static void mistakes_are_told_with_their_line(void **state)
@@ -245,7 +236,7 @@ int main(void)
                 T(folders_are_what_is_named_and_below),
                 T(stricter_rules_below_hold_too),
                 T(a_yes_is_remembered_for_the_rule_as_it_is),
-                T(folders_are_opened_without_links),
+                T(folders_are_named_by_their_rule),
                 T(mistakes_are_told_with_their_line),
         };
 
