@@ -9,10 +9,12 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cay-agent/confine.h"
+#include "cay-agent/install.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/str.h"
 #include "foundation/sys/confine.h"
@@ -190,6 +192,10 @@ void agent_welcomed(struct agent *a, struct agent_peer *p, const char *name)
 
         if (remember_daemon(a, p) < 0)
                 return;
+        if (a->options.installs) { /* the service serves it */
+                agent_leave(a, 0, "paired; installing");
+                return;
+        }
         if (a->served) /* the daemon noticed first that it was dead */
                 a->served->on_fail(a->served, "the daemon has connected again");
         a->served = p;
@@ -305,7 +311,7 @@ static int open_all(struct agent *a, struct cay_error *err)
         a->dial.on_drain = on_drain;
         a->dial.on_end = on_end;
         a->channels = (struct agent_channels){ .loop = a->loop, .send = send_channel };
-        if (agent_serve_open(a, err) < 0)
+        if (!a->options.installs && agent_serve_open(a, err) < 0)
                 return -1;
         if (cay_signal_open(a->loop, &a->signals, signals, CAY_COUNT(signals), on_signal) < 0)
                 return cay_fail(err, CAY_INTERNAL, "watch signals");
@@ -316,7 +322,8 @@ static int open_all(struct agent *a, struct cay_error *err)
         agent_prompt_open(&a->prompt, a->loop, STDIN_FILENO, on_key_stop);
         if (sys_give_up_root(NOBODY) < 0) /* the warden keeps it; from here on strangers' bytes are read */
                 return cay_fail(err, CAY_INTERNAL, "give up privileges");
-        agent_keep_die_with_it();
+        if (!a->options.installs)
+                agent_keep_die_with_it();
         return agent_confine(a->options.is_listening, err);
 }
 
@@ -349,7 +356,7 @@ static void close_all(struct agent *a)
         explicit_bzero(a->code, sizeof(a->code));
 }
 
-/* The keeper's child. */
+/* The keeper's child; link -1: it only pairs. */
 static int run(void *ctx, int link)
 {
         struct agent *a = ctx;
@@ -369,6 +376,36 @@ static int run(void *ctx, int link)
                 agent_tell("", err.msg);
         close_all(a);
         return r < 0 ? 1 : a->status;
+}
+
+/* Confined as when it serves, so in a child. */
+static int pair(struct agent *a, struct cay_error *err)
+{
+        int status = -1;
+        pid_t pid;
+
+        if (a->state.is_paired)
+                return 0;
+        pid = fork();
+        if (pid == 0)
+                exit(run(a, -1));
+        while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+                continue;
+        if (status != 0)
+                return cay_fail(err, CAY_UNAVAILABLE, "not installed, since it is not paired");
+        if (agent_state_reload(&a->state, err) < 0)
+                return -1;
+        return a->state.is_paired ? 0 : cay_fail(err, CAY_UNAVAILABLE, "not installed");
+}
+
+/* The lock is given up before the service starts. */
+static int install(struct agent *a, struct cay_error *err)
+{
+        if (agent_install_can(err) < 0 || agent_state_open(&a->state, &a->options, &a->rules, err) < 0 ||
+            read_code(a, err) < 0 || pair(a, err) < 0)
+                return -1;
+        agent_state_close(&a->state);
+        return agent_install(&a->options, err);
 }
 
 static int serve(struct agent *a, struct cay_error *err)
@@ -401,7 +438,13 @@ int agent_main(int argc, char **argv)
         prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* keys and the code are in its memory */
         a.state.pin = -1;
         agent_rules_init(&a.rules);
-        status = serve(&a, &err);
+        if (a.options.installs || a.options.uninstalls) {
+                status = (a.options.installs ? install(&a, &err) : agent_uninstall(&a.options, &err)) < 0;
+                if (status)
+                        agent_tell("", err.msg);
+        } else {
+                status = serve(&a, &err);
+        }
         agent_state_close(&a.state);
         agent_rules_done(&a.rules);
         explicit_bzero(a.code, sizeof(a.code));

@@ -80,6 +80,8 @@ int agent_options_read(int argc, char **argv, struct agent_options *ret, struct 
                                                { "ca", required_argument, NULL, 'a' },
                                                { "rules", required_argument, NULL, 'r' },
                                                { "listen", required_argument, NULL, 'l' },
+                                               { "install", no_argument, NULL, 'i' },
+                                               { "uninstall", no_argument, NULL, 'u' },
                                                { 0 } };
         const char *connect = NULL, *listen = NULL;
         int c;
@@ -97,6 +99,10 @@ int agent_options_read(int argc, char **argv, struct agent_options *ret, struct 
                         ret->ca = optarg;
                 else if (c == 'r')
                         ret->rules = optarg;
+                else if (c == 'i')
+                        ret->installs = true;
+                else if (c == 'u')
+                        ret->uninstalls = true;
                 else if (c != 'n')
                         return cay_fail(err, CAY_INVALID,
                                         "'%.60s' is unknown; `cay help agent` lists the options",
@@ -110,6 +116,8 @@ int agent_options_read(int argc, char **argv, struct agent_options *ret, struct 
                 return cay_fail(err, CAY_INVALID, "'%.60s' is one word too many", argv[optind]);
         if (connect && listen)
                 return cay_fail(err, CAY_INVALID, "--connect and --listen: give one of them");
+        if (ret->installs && ret->uninstalls)
+                return cay_fail(err, CAY_INVALID, "--install and --uninstall: give one of them");
         if (listen && ret->ca)
                 return cay_fail(err, CAY_INVALID, "--ca is for --connect: TLS of --listen is the tunnel's");
         if (!connect && !listen)

@@ -15,6 +15,7 @@ struct agent_options {
         char name[CAY_NAME_MAX + 1];
         const char *state, *ca;    /* NULL: the usual folder; the system's certificates */
         const char *rules;         /* NULL: `rules` in that folder, if it is there */
+        bool installs, uninstalls; /* a service of it (install.h) */
         char folder[4096];         /* the state's, once it is open */
         char programs[3968];       /* the folder of cay-warden and cay-init: this program's own */
 };

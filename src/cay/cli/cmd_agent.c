@@ -11,6 +11,7 @@
 
 struct agent_args {
         const char *connect, *listen, *name, *state, *ca, *rules;
+        bool install, uninstall;
 };
 
 static const struct cay_flag table[] = {
@@ -26,6 +27,10 @@ static const struct cay_flag table[] = {
           cay_flag_set_text, offsetof(struct agent_args, rules) },
         { "state", "DIR", "the folder of its key (~/.local/state/cay/agent)", cay_flag_set_text,
           offsetof(struct agent_args, state) },
+        { "install", NULL, "run it as a systemd service of yours from now on, also after a reboot",
+          cay_flag_set_true, offsetof(struct agent_args, install) },
+        { "uninstall", NULL, "end and remove that service", cay_flag_set_true,
+          offsetof(struct agent_args, uninstall) },
         {},
 };
 
@@ -57,7 +62,7 @@ static int become_agent(const struct agent_args *a, struct cay_error *err)
                 const char *flag, *value;
         } given[] = { { "--connect", a->connect }, { "--listen", a->listen }, { "--name", a->name },
                       { "--ca", a->ca },           { "--state", a->state },   { "--rules", a->rules } };
-        const char *words[2 * CAY_COUNT(given) + 2] = { "cay-agent" };
+        const char *words[2 * CAY_COUNT(given) + 4] = { "cay-agent" };
         char dir[PATH_MAX], path[PATH_MAX + 16];
         unsigned n = 1;
 
@@ -66,6 +71,10 @@ static int become_agent(const struct agent_args *a, struct cay_error *err)
                         words[n++] = given[i].flag;
                         words[n++] = given[i].value;
                 }
+        if (a->install)
+                words[n++] = "--install";
+        if (a->uninstall)
+                words[n++] = "--uninstall";
         if (cay_cli_find_programs(dir, sizeof(dir), err) < 0)
                 return -1;
         snprintf(path, sizeof(path), "%s/cay-agent", dir);

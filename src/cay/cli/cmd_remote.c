@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,9 +81,24 @@ static int await(pid_t pid, const char *what, struct cay_error *err)
                        : cay_fail(err, CAY_UNAVAILABLE, "%s failed; its own words are above", what);
 }
 
+/* A machine of another kind is told before anything is copied, and a library that is missing before the machine is added. */
+static void write_copy_command(char *ret, size_t size)
+{
+        struct utsname here = { 0 };
+
+        uname(&here);
+        snprintf(ret, size,
+                 "m=$(uname -sm); [ \"$m\" = '%.20s %.20s' ] || { cat >/dev/null; echo \"that machine is $m, "
+                 "and "
+                 "these programs are for %.20s %.20s\" >&2; exit 1; }; "
+                 "umask 077 && mkdir -p .local/lib/cay && tar -C .local/lib/cay -xzf - || exit 1; "
+                 "said=$(.local/lib/cay/cay-agent 2>&1); [ $? = 2 ] || { echo \"$said\" >&2; exit 1; }",
+                 here.sysname, here.machine, here.sysname, here.machine);
+}
+
 static int copy_programs(struct cay_error *err)
 {
-        static char into[] = "umask 077 && mkdir -p .local/lib/cay && tar -C .local/lib/cay -xzf -";
+        char into[1024];
         char dir[4096];
         char *const tar[] = { (char *)"tar",
                               (char *)"-C",
@@ -99,6 +115,7 @@ static int copy_programs(struct cay_error *err)
         int ends[2], null;
         int r;
 
+        write_copy_command(into, sizeof(into));
         if (cay_cli_find_programs(dir, sizeof(dir), err) < 0)
                 return -1;
         null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -111,7 +128,10 @@ static int copy_programs(struct cay_error *err)
         return await(unpacks, "copying the programs by ssh", err) < 0 ? -1 : r;
 }
 
-/* The code goes through standard input: arguments can be read by everybody on that machine. */
+/*
+ * As a service, where that machine's systemd has a manager for its user: then it runs after a reboot, too. The code goes through standard
+ * input: arguments can be read by everybody on that machine.
+ */
 static int start_agent(const char *url, const char *name, const char *code, struct cay_error *err)
 {
         char there[2048];
@@ -120,10 +140,13 @@ static int start_agent(const char *url, const char *name, const char *code, stru
         pid_t pid;
 
         snprintf(there, sizeof(there),
-                 "umask 077 && mkdir -p .local/state/cay && read -r code && { printf '%%s\\n' \"$code\" | "
+                 "umask 077 && mkdir -p .local/state/cay && read -r code || exit 1; "
+                 "if systemctl --user show-environment >/dev/null 2>&1; then printf '%%s\\n' \"$code\" | "
+                 ".local/lib/cay/cay-agent --connect '%s' --name '%s' --install; "
+                 "else printf '%%s\\n' \"$code\" | "
                  "setsid .local/lib/cay/cay-agent --connect '%s' --name '%s' >.local/state/cay/agent.log "
-                 "2>&1 & }",
-                 url, name);
+                 "2>&1 & fi",
+                 url, name, url, name);
         if (pipe2(ends, O_CLOEXEC) < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "make a pipe");
         signal(SIGPIPE, SIG_IGN); /* an ssh that failed says why */

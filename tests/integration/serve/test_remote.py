@@ -22,6 +22,7 @@ from ws_client import Closed, WebSocket  # noqa: E402
 
 MIB = 1024 * 1024
 LINES = 600000
+UID = 12345  # of an ordinary user, who is on no machine
 # Limits that this machine may not have for an ordinary user do not matter here.
 SKIP = ["memory", "swap", "cpus", "pids", "disk", "inodes"]
 
@@ -227,6 +228,98 @@ def a_machine_is_added_by_ssh():
         assert "other" not in cay("remote").stdout  # and nothing was added
         assert cay("remote", "rm", "box").returncode == 0
         wait_for("the agent's end", lambda: not any(f"{home}/".encode() in line for line in agents()))
+
+
+SYSTEMCTL = r"""#!/usr/bin/env python3
+# A stand-in for a user's systemd: starts what the unit says, and ends it.
+import json, os, re, signal, subprocess, sys
+home = os.environ["HOME"]
+words = sys.argv[1:]
+with open(f"{home}/asked", "a") as f:
+    f.write(" ".join(words) + "\n")
+if os.path.exists(f"{home}/none"):
+    sys.exit(1)
+unit = f"{home}/.config/systemd/user/{words[-1]}"
+if words[1] == "enable":
+    text = open(unit).read()
+    line = next(l for l in text.splitlines() if l.startswith("ExecStart="))
+    argv = [json.loads(w).replace("%%", "%").replace("$$", "$") for w in re.findall(r'"(?:[^"\\]|\\.)*"', line)]
+    with open(f"{home}/journal", "ab") as log:
+        p = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+    open(f"{home}/pid", "w").write(str(p.pid))
+if words[1] == "disable" and os.path.exists(f"{home}/pid"):
+    os.kill(int(open(f"{home}/pid").read()), signal.SIGTERM)
+    os.unlink(f"{home}/pid")
+"""
+
+
+def an_agent_becomes_a_service():
+    """By a stand-in for systemctl. The unit itself is judged by systemd-analyze, where there is one."""
+    with Daemon() as d, contextlib.ExitStack() as stack:
+        home = tempfile.mkdtemp(prefix="cay-home-")
+        stack.callback(shutil.rmtree, home)
+        os.chmod(home, 0o755)
+        os.mkdir(f"{home}/bin")
+        for name, text in (("systemctl", SYSTEMCTL), ("loginctl", "#!/bin/sh\nexit 1\n")):
+            with open(f"{home}/bin/{name}", "w", encoding="utf-8") as f:
+                f.write(text)
+            os.chmod(f.name, 0o755)
+        env = {**os.environ, "HOME": home, "PATH": f"{home}/bin:{os.environ['PATH']}"}
+        env.pop("XDG_CONFIG_HOME", None)
+        env.pop("XDG_STATE_HOME", None)
+        state_at = f"{home}/my $tate 100%"  # characters that systemd would expand
+        url = f"ws://127.0.0.1:{d.port}/agent"
+
+        def cay(*words, code=None):
+            return subprocess.run([*user(home), CAY, "agent", "--connect", url, "--name", "laptop", "--state", state_at, *words], env=env,
+                                  input=code and code + "\n", capture_output=True, text=True, timeout=PATIENCE_S)
+        folder = f"{home}/.config/systemd/user"
+        code = d.must(201, "POST", "/api/machines", {"name": "laptop"})["code"]
+        give(home)
+        # Nobody who could run it: nothing is written, and the code is not used.
+        open(f"{home}/none", "w", encoding="utf-8").close()
+        r = cay("--install", code=code)
+        assert r.returncode == 1 and "no systemd manager" in r.stderr and not os.path.exists(folder) and state(d, "laptop") == "waiting", r
+        os.unlink(f"{home}/none")
+        r = cay("--install", code=code[:-1] + ("a" if code[-1] != "a" else "b"))
+        assert r.returncode == 1 and "pairing code is wrong" in r.stderr and not os.path.exists(folder), r
+        r = cay("--install", "--uninstall")
+        assert r.returncode == 2, r
+        r = cay("--install", code=code)
+        assert r.returncode == 0 and "runs from now on" in r.stderr and "enable-linger" in r.stderr, r
+        wait_state(d, "laptop", "ready")
+        units = os.listdir(folder)
+        assert len(units) == 1 and re.fullmatch(r"cay-agent-[0-9a-f]{8}\.service", units[0]), units
+        box = make(d)
+        assert d.run(box, "echo here")["stdout"] == "here\n"
+        # While it runs there is no second one, and nothing is changed.
+        r = cay("--install")
+        assert r.returncode == 1 and "runs already on this machine" in r.stderr, r
+        if shutil.which("systemd-analyze"):
+            v = subprocess.run(["systemd-analyze", "--user", "verify", f"{folder}/{units[0]}"], env={**env, "XDG_RUNTIME_DIR": home}, capture_output=True, text=True,
+                               timeout=PATIENCE_S)
+            assert not [line for line in v.stderr.splitlines() if units[0] in line], v.stderr
+        r = cay("--uninstall")
+        assert r.returncode == 0 and os.listdir(folder) == [], r
+        wait_state(d, "laptop", "away")
+        assert cay("--uninstall").returncode == 1
+        # Paired already: no code is asked for.
+        r = cay("--install")
+        assert r.returncode == 0 and os.listdir(folder) == units, r
+        wait_state(d, "laptop", "ready")
+        assert cay("--uninstall").returncode == 0
+        wait_state(d, "laptop", "away")
+
+
+def user(home):
+    """As root the unit would be the machine's."""
+    return ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups"] if os.geteuid() == 0 else []
+
+
+def give(home):
+    for path, folders, files in os.walk(home):
+        for name in (".", *folders, *files):
+            os.chown(os.path.join(path, name), UID, UID, follow_symlinks=False)
 
 
 def agents():
@@ -531,7 +624,7 @@ def is_sanitized():
         return b"__asan_init" in f.read()
 
 
-TESTS = [sandboxes_are_made_used_and_destroyed, the_cli_shows_machines, a_machine_is_added_by_ssh, machines_belong_to_their_owner, strangers_are_refused,
+TESTS = [sandboxes_are_made_used_and_destroyed, the_cli_shows_machines, a_machine_is_added_by_ssh, an_agent_becomes_a_service, machines_belong_to_their_owner, strangers_are_refused,
          another_daemon_is_not_believed, cuts_lose_nothing, an_agent_that_is_away_returns, machines_can_be_disconnected, fronts_and_daemons_come_back,
          a_killed_agent_is_started_again, fifty_machines]
 
