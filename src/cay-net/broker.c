@@ -38,7 +38,7 @@ struct broker {
         unsigned box_count;
         struct net_box *dropped; /* the one that is being freed: what it logs then is told at once */
         struct cay_timer push_again;
-        bool is_full;  /* the front's socket was, and it is for that that push_again is armed */
+        bool is_full; /* the front's socket was, and it is for that that push_again is armed */
         struct net_dialler dialler;
         int edge_link; /* to cay-edge, until it is opened */
 };

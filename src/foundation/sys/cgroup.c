@@ -247,7 +247,8 @@ static bool is_busy(void)
 {
         struct sysinfo s;
 
-        return sysinfo(&s) == 0 && s.loads[0] * 2 > (unsigned long)sysconf(_SC_NPROCESSORS_ONLN) << SI_LOAD_SHIFT;
+        return sysinfo(&s) == 0 && s.loads[0] * 2 > (unsigned long)sysconf(_SC_NPROCESSORS_ONLN)
+                                                            << SI_LOAD_SHIFT;
 }
 
 bool sys_cgroup_send_ahead(const struct sys_cgroup_host *host, const struct sys_cgroup_limits *l, pid_t pid)

@@ -62,10 +62,10 @@ enum wire_plan_flags {
         WIRE_PLAN_WORKSPACE_BELOW = 1024, /* no descriptor: workspace_root and workspace_below name it */
         /* plan.network is used; the socket that receives the box's sockets comes last of all */
         WIRE_PLAN_NETWORK = 2048,
-        WIRE_PLAN_CA = 4096,    /* with NETWORK: plan.ca is used */
-        WIRE_PLAN_BRIEF = 8192, /* the box is for one piece of work: its layer may be memory */
+        WIRE_PLAN_CA = 4096,          /* with NETWORK: plan.ca is used */
+        WIRE_PLAN_BRIEF = 8192,       /* the box is for one piece of work: its layer may be memory */
         WIRE_PLAN_FONT_CACHE = 16384, /* the host's cache of fonts is shown, where there is one */
-        WIRE_PLAN_WARM = 32768, /* keep an interpreter ready in it (cay-init/warm.h) */
+        WIRE_PLAN_WARM = 32768,       /* keep an interpreter ready in it (cay-init/warm.h) */
         WIRE_PLAN_ALL = 65535,
 };
 

@@ -506,8 +506,14 @@ def machines_can_be_disconnected():
         agent.stop()
         wait_state(d, "laptop", "away")
         d.must(200, "DELETE", "/api/machines/laptop")
-        events = [e for e in d.must(200, "GET", "/api/events?limit=1000")["events"] if e["kind"].startswith("machine_")]
-        kinds = [e["kind"][8:] for e in sorted(events, key=lambda e: e["seq"])]
+
+        def told():
+            events = [e for e in d.must(200, "GET", "/api/events?limit=1000")["events"] if e["kind"].startswith("machine_")]
+            return sorted(events, key=lambda e: e["seq"])
+
+        wait_for("the event of the removal", lambda: told()[-1]["kind"] == "machine_removed")  # stored after the answer
+        events = told()
+        kinds = [e["kind"][8:] for e in events]
         assert kinds[:3] == ["paired", "connected", "disconnected"] and kinds[-3:] == ["connected", "away", "removed"], events
         assert all(e["detail"]["machine"] == "laptop" for e in events) and any(e["detail"].get("why") for e in events), events
         assert not [e for e in d.must(200, "GET", "/api/events?limit=1000", token=other)["events"] if e["kind"].startswith("machine_")]

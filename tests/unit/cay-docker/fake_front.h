@@ -7,9 +7,9 @@
 
 struct fake_front {
         pid_t broker;
-        int link;      /* owned */
-        int keeper;    /* owned: the keeper's end of its socket; -1: it has none */
-        uint32_t seq;  /* of the last request */
+        int link;            /* owned */
+        int keeper;          /* owned: the keeper's end of its socket; -1: it has none */
+        uint32_t seq;        /* of the last request */
         unsigned gone, lost; /* so many boxes were told as gone, files as lost */
 };
 

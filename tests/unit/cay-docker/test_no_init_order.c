@@ -48,7 +48,7 @@ static void what_cannot_be(void **state)
         assert_int_equal(check(&p, &order), CAY_INVALID);
         p = plan(DOCKER_PLAN_KEEP | DOCKER_PLAN_GO_ON);
         assert_int_equal(check(&p, &order), CAY_INVALID);
-        p = plan(128);
+        p = plan(1u << 30); /* a flag that there is not */
         assert_int_equal(check(&p, &order), CAY_INVALID);
         p = plan(0);
         p.network = DOCKER_NETWORK_BRIDGE;
