@@ -90,6 +90,14 @@
 #define UPPER "CAY_SECCOMP_INIT"
 #define LOWER "cay_seccomp_init"
 #define DENIED SECCOMP_RET_USER_NOTIF
+#elif defined(CAY_GEN_WORKER)
+#define POLICY "../src/cay-init/seccomp_policy.def"
+#define ADDED "../src/cay-init/seccomp_worker.def"
+#define MUSTS "seccomp_worker_musts.def"
+#define GUARD "CAY_SECCOMP_WORKER_H"
+#define UPPER "CAY_SECCOMP_WORKER"
+#define LOWER "cay_seccomp_worker"
+#define DENIED SECCOMP_RET_USER_NOTIF
 #else
 #define POLICY "../src/cay-init/seccomp_policy.def"
 #define MUSTS "seccomp_musts.def"
@@ -552,7 +560,7 @@ static void share_returns(struct block *b)
         *b = out;
 }
 
-#if !defined(CAY_GEN_FRONT) && !defined(CAY_GEN_INIT)
+#if !defined(CAY_GEN_FRONT) && !defined(CAY_GEN_INIT) && !defined(CAY_GEN_WORKER)
 #define WRITES_NAMES 1
 static void names_write(void)
 {

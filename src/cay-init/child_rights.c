@@ -15,6 +15,7 @@
 #include "cay-init/child_priv.h"
 #include "cay-init/landlock.h"
 #include "seccomp_filters.h"
+#include "seccomp_worker.h"
 #include "foundation/sys/caps.h"
 #include "foundation/sys/syscalls.h"
 #include "foundation/sys/unix_socket.h"
@@ -157,9 +158,10 @@ int cay_child_enter_landlock(const struct cay_child *c)
 
 int cay_child_install_filter(const struct cay_child *c)
 {
+        const struct sock_filter *code = c->worker ? cay_seccomp_worker_code : cay_seccomp_code;
         struct sock_fprog program = {
-                .len = (unsigned short)CAY_COUNT(cay_seccomp_code),
-                .filter = (struct sock_filter *)(uintptr_t)cay_seccomp_code,
+                .len = c->worker ? CAY_SECCOMP_WORKER_CODE_LEN : CAY_SECCOMP_CODE_LEN,
+                .filter = (struct sock_filter *)(uintptr_t)code,
         };
         struct cay_note note = { .what = CAY_NOTE_LISTENER };
         unsigned flags = c->worker ? 0 : SECCOMP_FILTER_FLAG_NEW_LISTENER;

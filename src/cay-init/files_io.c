@@ -14,6 +14,7 @@
 #include "foundation/base/cleanup.h"
 #include "foundation/base/files_text.h"
 #include "cay-init/files.h"
+#include "cay-init/files_attributes.h"
 #include "cay-init/files_replace.h"
 #include "foundation/sys/fd.h"
 
@@ -234,6 +235,17 @@ static bool is_whole(const struct cay_worker_request *req)
         return req->whole_fd == 0 || recv(req->whole_fd, &byte, 1, MSG_DONTWAIT) == 1;
 }
 
+static int write_attributes(int fd, const struct cay_worker_request *req, struct cay_error *err)
+{
+        int r = req->open->file.flags & CAY_BOX_ATTRIBUTES ? cay_files_attributes_set(fd, req->path2) : 0;
+
+        if (r == -EOPNOTSUPP)
+                return cay_fail(err, CAY_UNSUPPORTED, "the file system of this folder keeps no metadata");
+        return r < 0 ? cay_files_fail(err, r == -E2BIG || r == -ERANGE ? -ENOSPC : r, "keep metadata of",
+                                      req->path)
+                     : 0;
+}
+
 static int write_file(const struct cay_worker_request *req, struct cay_worker_result *ret,
                       struct cay_error *err)
 {
@@ -255,6 +267,8 @@ static int write_file(const struct cay_worker_request *req, struct cay_worker_re
                 return -1;
         }
         r = write_stream(is_new ? whole.file.fd : fd, req->in_fd, max, &ret->bytes, req->path, err);
+        if (r == 0)
+                r = write_attributes(is_new ? whole.file.fd : fd, req, err);
         if (r == 0 && is_new && !is_whole(req)) {
                 r = cay_fail(err, CAY_UNAVAILABLE, "the upload was cut off; the file is as it was");
         } else if (r == 0 && is_new) {

@@ -16,6 +16,7 @@
 #include "foundation/base/cleanup.h"
 #include "foundation/base/clock.h"
 #include "cay-init/files.h"
+#include "cay-init/files_attributes.h"
 #include "cay-init/files_gather.h"
 #include "cay-init/files_walk.h"
 #include "foundation/sys/fd.h"
@@ -27,6 +28,7 @@ struct listing {
         struct cay_files_walk walk;
         int out_fd;
         uint64_t seen, sent, left_out;
+        bool with_attributes;
         size_t len; /* of buf */
         char name[CAY_BOX_PATH_MAX + 1];
         char target[CAY_BOX_PATH_MAX + 1];
@@ -55,6 +57,9 @@ static int entry_put(struct listing *l, int fd, const char *at, const char *name
                 n = readlinkat(fd, at, l->target, sizeof(l->target) - 1);
                 if (n < 0)
                         n = 0; /* replaced meanwhile: a link whose target is not known */
+        } else if (l->with_attributes && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))) {
+                cay_files_attributes_find(fd, at, l->target, CAY_BOX_PATH_MAX);
+                n = (ssize_t)strlen(l->target);
         }
         m.type = cay_files_type(st.st_mode);
         m.mode = st.st_mode & 07777;
@@ -185,6 +190,7 @@ static int list_entry(const struct cay_worker_request *req, struct cay_worker_re
                 cay_files_answer_stat(ret, &st, cay_files_last_name(req->path));
         l->out_fd = req->out_fd;
         l->seen = l->sent = l->left_out = 0;
+        l->with_attributes = req->open->file.flags & CAY_BOX_ATTRIBUTES;
         l->len = 0;
         r = req->open->file.flags & CAY_BOX_SORTED ? list_sorted(l, fd, req, ret, err)
                                                    : list_walk(l, fd, req, err);

@@ -9,6 +9,7 @@
 
 #include "foundation/base/cleanup.h"
 #include "cay-init/files.h"
+#include "cay-init/files_attributes.h"
 #include "foundation/sys/fd.h"
 
 #define NO_REPLACE 1u /* RENAME_NOREPLACE, which musl does not declare */
@@ -28,8 +29,12 @@ static int stat_entry(const struct cay_worker_request *req, struct cay_worker_re
         if (fstatat(at.fd, at.path, &st, follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0)
                 return cay_files_fail(err, -errno, "stat", req->path);
         cay_files_answer_stat(ret, &st, cay_files_last_name(req->path));
-        if (!S_ISLNK(st.st_mode))
+        if (!S_ISLNK(st.st_mode)) {
+                if (req->open->file.flags & CAY_BOX_ATTRIBUTES &&
+                    (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+                        cay_files_attributes_find(at.fd, at.path, ret->target, sizeof(ret->target));
                 return 0;
+        }
         n = readlinkat(at.fd, at.path, ret->target, sizeof(ret->target) - 1);
         if (n < 0)
                 return cay_files_fail(err, -errno, "read link", req->path);

@@ -88,7 +88,7 @@ static bool find_target(struct cay_files_replace *r, const char *path, struct st
         return false;
 }
 
-/* Attributes that a new file would not have. Labels (security.…) are set by the system. */
+/* Attributes that a new file would not have. Labels (security.…) are set by the system; those of clients (files_attributes.h) go. */
 static bool has_more(int fd)
 {
         char names[4096];
@@ -97,7 +97,8 @@ static bool has_more(int fd)
         if (len < 0)
                 return errno == ERANGE;
         for (ssize_t at = 0; at < len; at += (ssize_t)strlen(names + at) + 1)
-                if (strncmp(names + at, "user.", 5) == 0 || strncmp(names + at, "system.", 7) == 0)
+                if ((strncmp(names + at, "user.", 5) == 0 && strncmp(names + at, "user.e2b.", 9) != 0) ||
+                    strncmp(names + at, "system.", 7) == 0)
                         return true;
         return false;
 }

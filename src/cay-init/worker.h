@@ -8,8 +8,8 @@
  * leave things open: the process ends after it); signals are at their defaults but SIGPIPE is ignored, so a
  * closed reader gives EPIPE; it is killed when its channel is closed. in_fd and out_fd are blocking pipes:
  * end of file on in_fd is the front's EOF of IN (or the end of init: whole_fd); closing out_fd is not needed.
- * The filter is the commands' own: openat2 and clone3 return ENOSYS, denied calls ENOSYS or EPERM. It must
- * bound its memory, fill *ret, and return.
+ * The filter is the commands' own and what seccomp_worker.def adds: openat2 and clone3 return ENOSYS, denied
+ * calls ENOSYS or EPERM. It must bound its memory, fill *ret, and return.
  */
 #pragma once
 

@@ -314,7 +314,8 @@ static void file(struct codec *c, uint16_t kind, struct cay_box_file *m)
         half(c, &m->max_entries);
         path(c, &m->path, kind != CAY_BOX_PROCESSES && kind != CAY_BOX_CHANGES);
         path(c, &m->path2, two);
-        if (!two && kind != CAY_BOX_LIST && m->path2.len > 0)
+        if (!two && kind != CAY_BOX_LIST && !(kind == CAY_BOX_WRITE && m->flags & CAY_BOX_ATTRIBUTES) &&
+            m->path2.len > 0)
                 c->valid = false;
 }
 

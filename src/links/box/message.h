@@ -102,6 +102,11 @@ enum {
         CAY_BOX_SORTED = 64,   /* list: by name, and only what path2 (a glob) matches, if there is one */
         CAY_BOX_LITERAL = 128, /* search: the pattern is plain text */
         CAY_BOX_NO_CASE = 256, /* search */
+        /*
+         * write: path2 has all the attributes that the file shall have; stat, list: the target of what is not a link has them
+         * (cay-init/files_attributes.h). The number is search's: an init from before an upgrade does without.
+         */
+        CAY_BOX_ATTRIBUTES = CAY_BOX_NO_CASE,
 };
 
 /* With a port, and no file. */
@@ -117,7 +122,7 @@ struct cay_box_file { /* every kind but EXEC and those with a port */
          * must still have. An older init ignores it.
          */
         uint64_t offset, max_bytes, max_entries;
-        /* path: empty for PROCESSES and CHANGES only; path2: MOVE, SYMLINK, LIST, SEARCH only */
+        /* path: empty for PROCESSES and CHANGES only; path2: MOVE, SYMLINK, LIST, SEARCH, and WRITE with ATTRIBUTES only */
         struct cay_view path, path2;
 };
 

@@ -341,6 +341,22 @@ static void every_kind_round_trips(void **state)
                 assert_int_equal(cay_box_open_encode(&m_, NULL, NULL, mem, sizeof(mem)), -EINVAL);           \
         } while (0)
 
+static void attributes(void **state)
+{
+        struct cay_box_open m = good_file(CAY_BOX_WRITE), back;
+        int len;
+
+        (void)state;
+        m.file.flags = CAY_BOX_ATTRIBUTES | CAY_BOX_TRUNCATE;
+        m.file.path2 = view("name\tvalue\n");
+        len = cay_box_open_encode(&m, NULL, NULL, mem, sizeof(mem));
+        assert_true(len > 0);
+        assert_int_equal(DECODE(open, (size_t)len, &back), 0);
+        assert_int_equal(back.file.path2.len, strlen("name\tvalue\n"));
+        m.file.path2 = view(""); /* none */
+        assert_true(cay_box_open_encode(&m, NULL, NULL, mem, sizeof(mem)) > 0);
+}
+
 static void file_refusals(void **state)
 {
         struct cay_box_open m = good_file(CAY_BOX_WRITE), back;
@@ -353,6 +369,7 @@ static void file_refusals(void **state)
         REFUSED_FILE(CAY_BOX_LIST, file.max_entries, UINT64_MAX);
         REFUSED_FILE(CAY_BOX_STAT, file.path, view(""));
         REFUSED_FILE(CAY_BOX_STAT, file.path2, view("x"));
+        REFUSED_FILE(CAY_BOX_WRITE, file.path2, view("name\tvalue\n"));
         REFUSED_FILE(CAY_BOX_MOVE, file.path2, view(""));
         REFUSED_FILE(CAY_BOX_SYMLINK, file.path2, view(""));
         REFUSED_FILE(CAY_BOX_SEARCH, file.path2, view(""));
@@ -614,9 +631,10 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(hello_and_welcome),      cmocka_unit_test(opened_resume_and_small_ones),
                 cmocka_unit_test(exec_round_trip),        cmocka_unit_test(exec_refusals),
-                cmocka_unit_test(every_kind_round_trips), cmocka_unit_test(file_refusals),
-                cmocka_unit_test(exec_end_round_trip),    cmocka_unit_test(end_refusals),
-                cmocka_unit_test(file_end_round_trip),    cmocka_unit_test(entries_of_a_list),
+                cmocka_unit_test(every_kind_round_trips), cmocka_unit_test(attributes),
+                cmocka_unit_test(file_refusals),          cmocka_unit_test(exec_end_round_trip),
+                cmocka_unit_test(end_refusals),           cmocka_unit_test(file_end_round_trip),
+                cmocka_unit_test(entries_of_a_list),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
