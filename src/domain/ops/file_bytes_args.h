@@ -4,8 +4,11 @@
 
 #include "domain/ops/op.h"
 
+#define CAY_OP_FILE_METADATA 12287u    /* of the text, three times what a file can have */
+#define CAY_OP_FILE_METADATA_NAME 246u /* with "user.e2b." 255 bytes */
+
 struct cay_file_bytes_args {
-        const char *id, *path, *mode, *if_tag;
+        const char *id, *path, *mode, *if_tag, *metadata;
         uint64_t offset, length, tail;
         bool parents, exclusive, append, as_root, has_offset, has_length, has_tail;
 };

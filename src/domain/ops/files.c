@@ -151,6 +151,37 @@ void cay_op_file_tag(const struct cay_box_stat *st, char ret[CAY_OP_FILE_TAG])
                  (unsigned long long)st->size);
 }
 
+static bool is_printable(const char *at, const char *end)
+{
+        while (at < end && *at >= ' ' && *at <= '~')
+                at++;
+        return at == end;
+}
+
+/* "NAME\tVALUE\n" for each pair; what is not so is left out, because the sandbox says it. */
+static void put_metadata(struct cay_json *j, const struct cay_view *text)
+{
+        const char *at = text->ptr, *end = text->ptr + text->len;
+
+        cay_json_key(j, "metadata");
+        cay_json_begin_object(j);
+        while (at < end) {
+                const char *line = memchr(at, '\n', (size_t)(end - at)),
+                           *tab = line ? memchr(at, '\t', (size_t)(line - at)) : NULL;
+                char name[CAY_BOX_PATH_MAX];
+
+                if (!tab)
+                        break;
+                snprintf(name, sizeof(name), "%.*s", (int)(tab - at), at);
+                if (is_printable(at, tab) && is_printable(tab + 1, line)) {
+                        cay_json_key(j, name);
+                        cay_json_string(j, tab + 1, (size_t)(line - tab - 1));
+                }
+                at = line + 1;
+        }
+        cay_json_end_object(j);
+}
+
 void cay_op_put_stat(struct cay_json *j, const struct cay_box_stat *st)
 {
         char mode[8], tag[CAY_OP_FILE_TAG];
@@ -167,6 +198,8 @@ void cay_op_put_stat(struct cay_json *j, const struct cay_box_stat *st)
         cay_op_key_text(j, "tag", tag);
         if (st->type == CAY_FILE_SYMLINK)
                 cay_op_put_bytes(j, "target", "target_base64", st->target.ptr, st->target.len);
+        else if (st->target.len > 0)
+                put_metadata(j, &st->target);
 }
 
 int cay_op_parse_mode(const char *text, uint32_t *ret, struct cay_error *err)

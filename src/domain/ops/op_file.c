@@ -18,7 +18,7 @@
 struct args {
         const char *id, *path, *to, *mode;
         uint64_t offset, max;
-        bool parents, recursive, follow, no_replace, sorted, as_root;
+        bool parents, recursive, follow, no_replace, sorted, as_root, with_metadata;
 };
 
 struct work {
@@ -31,6 +31,11 @@ struct work {
 #define FIELD_ID CAY_OP_SANDBOX_FIELD(struct args, id)
 #define FIELD_PATH(text) CAY_OP_PATH_FIELD(struct args, path, text)
 #define FIELD_ROOT CAY_OP_USER_FIELD(struct args, as_root)
+#define FIELD_METADATA                                                                                       \
+        {                                                                                                    \
+                "metadata", CAY_FIELD_BOOL, offsetof(struct args, with_metadata), 0,                         \
+                        "show the metadata that files were written with"                                     \
+        }
 
 static void work_done(struct cay_op_channel *base)
 {
@@ -81,6 +86,7 @@ static const struct cay_field stat_fields[] = {
         FIELD_ID,
         FIELD_PATH("file or folder; below the workspace unless it starts with /"),
         { "follow", CAY_FIELD_BOOL, offsetof(struct args, follow), 0, "follow a symbolic link" },
+        FIELD_METADATA,
         FIELD_ROOT,
         {},
 };
@@ -90,7 +96,7 @@ static void run_stat(struct cay_op_call *c)
         const struct args *a = c->args;
         struct cay_box_open open = cay_op_file_open(CAY_BOX_STAT, a->path, a->as_root);
 
-        open.file.flags = a->follow ? CAY_BOX_FOLLOW : 0;
+        open.file.flags = (a->follow ? CAY_BOX_FOLLOW : 0u) | (a->with_metadata ? CAY_BOX_ATTRIBUTES : 0u);
         run_one(c, &open);
 }
 
@@ -257,6 +263,7 @@ static const struct cay_field list_fields[] = {
           .max = LIST_MAX },
         { "sorted", CAY_FIELD_BOOL, offsetof(struct args, sorted), 0,
           "sort by name, with a folder's content after it; at most 50000 entries" },
+        FIELD_METADATA,
         FIELD_ROOT,
         {},
 };
@@ -306,7 +313,8 @@ static void run_list(struct cay_op_call *c)
 
         if (!s)
                 return;
-        open.file.flags = (a->recursive ? CAY_BOX_RECURSIVE : 0u) | (a->sorted ? CAY_BOX_SORTED : 0u);
+        open.file.flags = (a->recursive ? CAY_BOX_RECURSIVE : 0u) | (a->sorted ? CAY_BOX_SORTED : 0u) |
+                          (a->with_metadata ? CAY_BOX_ATTRIBUTES : 0u);
         open.file.offset = a->offset;
         open.file.max_entries = a->max ? a->max : LIST_DEFAULT;
         cay_buf_init(&s->rest, CAY_BOX_ENTRY_MAX + CAY_BOX_WINDOW_MAX);

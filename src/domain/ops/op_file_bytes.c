@@ -8,12 +8,15 @@
 
 #include "domain/ops/file_bytes_args.h"
 #include "domain/ops/op_file_flow.h"
+#include "domain/ops/pairs.h"
 #include "domain/ops/view.h"
 #include "domain/ops/result_rows.h"
 
 struct range {
         uint64_t from, length, total;
 };
+
+#define METADATA_MAX 64u
 
 #define FIELD_ID CAY_OP_SANDBOX_FIELD(struct cay_file_bytes_args, id)
 #define FIELD_PATH(text) CAY_OP_PATH_FIELD(struct cay_file_bytes_args, path, text)
@@ -164,6 +167,10 @@ static const struct cay_field write_fields[] = {
         { "if_tag", CAY_FIELD_TEXT, offsetof(struct cay_file_bytes_args, if_tag), 0,
           "write only if the file still has this tag (from file_stat or file_list); otherwise 409", .min = 1,
           .max = CAY_OP_FILE_TAG - 1 },
+        { "metadata", CAY_FIELD_TEXT, offsetof(struct cay_file_bytes_args, metadata), 0,
+          "all the metadata that the file shall have: key=value pairs with & between them, encoded (%20), of "
+          "printable ASCII; file_stat and file_list show it",
+          .max = CAY_OP_FILE_METADATA },
         FIELD_ROOT,
         {},
 };
@@ -176,6 +183,49 @@ static uint64_t parse_tag(const char *text)
 
         return sscanf(text, "%llx-%llx%c", &mtime_ns, &size, &end) == 2 ? cay_box_file_tag(mtime_ns, size)
                                                                         : 0;
+}
+
+struct writing { /* with metadata */
+        struct cay_op_flow flow;
+        char attributes[CAY_BOX_PATH_MAX]; /* as links/box/message.h says */
+};
+
+static int put_attribute(struct writing *w, const struct cay_field_pair *pair, struct cay_error *err)
+{
+        size_t len = strlen(w->attributes), room = sizeof(w->attributes) - len;
+        const char *texts[] = { pair->name, pair->value };
+
+        for (unsigned i = 0; i < 2; i++)
+                for (const char *c = texts[i]; *c; c++)
+                        if (*c < ' ' || *c > '~')
+                                return cay_fail(err, CAY_INVALID, "metadata: '%.80s' is not printable ASCII",
+                                                texts[i]);
+        if (!pair->name[0] || strlen(pair->name) > CAY_OP_FILE_METADATA_NAME)
+                return cay_fail(err, CAY_INVALID, "metadata: a name has 1 to %u characters",
+                                CAY_OP_FILE_METADATA_NAME);
+        if ((size_t)snprintf(w->attributes + len, room, "%s\t%s\n", pair->name, pair->value) >= room)
+                return cay_fail(err, CAY_INVALID, "metadata: more than %zu bytes with names and values",
+                                sizeof(w->attributes) - 1);
+        return 0;
+}
+
+static int fill_attributes(struct writing *w, const char *text, struct cay_box_file *file,
+                           struct cay_error *err)
+{
+        struct cay_field_pair pairs[METADATA_MAX];
+        char room[CAY_OP_FILE_METADATA + 1];
+        int count;
+
+        snprintf(room, sizeof(room), "%s", text);
+        count = cay_op_pairs_read(room, pairs, METADATA_MAX, "metadata", err);
+        if (count < 0)
+                return -1;
+        for (int i = 0; i < count; i++)
+                if (put_attribute(w, &pairs[i], err) < 0)
+                        return -1;
+        file->flags |= CAY_BOX_ATTRIBUTES;
+        file->path2 = (struct cay_view){ w->attributes, (uint32_t)strlen(w->attributes) };
+        return 0;
 }
 
 static int fill_write(const struct cay_file_bytes_args *a, struct cay_box_file *file, struct cay_error *err)
@@ -209,18 +259,21 @@ static void take_body(struct cay_op_call *c)
 {
         const struct cay_file_bytes_args *a = c->args;
         struct cay_box_open open = cay_op_file_open(CAY_BOX_WRITE, a->path, a->as_root);
+        struct writing *w = calloc(1, sizeof(*w));
         struct cay_error err = { 0 };
-        struct cay_op_flow *f;
 
-        if (fill_write(a, &open.file, &err) < 0) {
+        if (!w) {
+                cay_op_fail_memory(c);
+                return;
+        }
+        if (fill_write(a, &open.file, &err) < 0 ||
+            (a->metadata && fill_attributes(w, a->metadata, &open.file, &err) < 0)) {
+                free(w);
                 cay_op_fail(c, &err, NULL);
                 return;
         }
-        f = begin(c);
-        if (!f)
-                return;
-        f->put_answer = put_written;
-        cay_op_flow_in_take(f, c, a->id, &open);
+        w->flow.put_answer = put_written;
+        cay_op_flow_in_take(&w->flow, c, a->id, &open);
 }
 
 /*

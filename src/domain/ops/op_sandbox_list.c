@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "domain/ops/pairs.h"
 #include "domain/ops/view.h"
 #include "domain/ops/result_rows.h"
 #include "domain/ops/results.h"
@@ -84,51 +85,15 @@ static int split_labels(struct filter *f, const char *text, struct cay_error *er
         return 0;
 }
 
-static int digit(char c)
-{
-        return c >= '0' && c <= '9'   ? c - '0'
-               : c >= 'a' && c <= 'f' ? c - 'a' + 10
-               : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                      : -1;
-}
-
-/* %XX, in place. False: broken, or a NUL. */
-static bool decode(char *text)
-{
-        char *out = text;
-
-        for (; *text; text++) {
-                if (*text != '%') {
-                        *out++ = *text;
-                        continue;
-                }
-                if (digit(text[1]) < 0 || digit(text[2]) < 0 || (text[1] == '0' && text[2] == '0'))
-                        return false;
-                *out++ = (char)(digit(text[1]) * 16 + digit(text[2]));
-                text += 2;
-        }
-        *out = '\0';
-        return true;
-}
-
 static int split_metadata(struct filter *f, const char *text, struct cay_error *err)
 {
-        char *save = NULL;
+        int count;
 
         snprintf(f->metadata, sizeof(f->metadata), "%s", text);
-        for (char *word = strtok_r(f->metadata, "&", &save); word; word = strtok_r(NULL, "&", &save)) {
-                char *equals = strchr(word, '=');
-
-                if (f->f.metadata.count == LABELS_MAX)
-                        return cay_fail(err, CAY_INVALID, "metadata: at most %u are allowed", LABELS_MAX);
-                if (!equals || equals == word)
-                        return cay_fail(err, CAY_INVALID,
-                                        "metadata: must be key=value pairs with & between them");
-                *equals++ = '\0';
-                if (!decode(word) || !decode(equals))
-                        return cay_fail(err, CAY_INVALID, "metadata: an escape (%%XX) is not valid");
-                f->metadata_pairs[f->f.metadata.count++] = (struct cay_field_pair){ word, equals };
-        }
+        count = cay_op_pairs_read(f->metadata, f->metadata_pairs, LABELS_MAX, "metadata", err);
+        if (count < 0)
+                return -1;
+        f->f.metadata.count = (unsigned)count;
         f->f.metadata.pairs = f->metadata_pairs;
         return 0;
 }

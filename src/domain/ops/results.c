@@ -10,4 +10,4 @@ SHARED_RESULT(cay_result_exec_output, "ExecResult", ALSO(cay_result_exec), IF("s
               IF("stdout_truncated", BOOL), IF("stderr_truncated", BOOL), TEXT("execution_id"));
 SHARED_RESULT(cay_result_file, "File", IF("name", TEXT), IF("name_base64", TEXT), TEXT("type"),
               NUMBER("size"), TEXT("mode"), NUMBER("uid"), NUMBER("gid"), TIME("modified_at"), TEXT("tag"),
-              IF("target", TEXT), IF("target_base64", TEXT));
+              IF("target", TEXT), IF("target_base64", TEXT), IF("metadata", PAIRS));

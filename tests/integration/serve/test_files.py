@@ -721,6 +721,38 @@ def test_tags(d):
             assert f'"{name}"' in header, (path, header)
 
 
+def test_metadata(d):
+    """What a file is written with is shown with it, moves with it, and goes when it is written anew."""
+    with sandbox(d) as box:
+        def shown(path):
+            return d.must(200, "GET", at(box, "files/stat", path=path, metadata=True)).get("metadata")
+
+        d.must(200, "PUT", at(box, path="a", metadata="kind=x%3Dy&note=one%20two"), b"1")
+        wanted = {"kind": "x=y", "note": "one two"}
+        assert shown("a") == wanted
+        assert "metadata" not in d.must(200, "GET", at(box, "files/stat", path="a"))
+        d.must(200, "POST", at(box, "files/move", path="a", to="b"))
+        assert shown("b") == wanted
+        d.must(200, "PUT", at(box, path="c"), b"")
+        listed = d.must(200, "GET", at(box, "files/list", path=".", metadata=True, sorted=True))["entries"]
+        assert [e.get("metadata") for e in listed] == [wanted, None], listed
+        d.must(200, "PUT", at(box, path="b", append=True), b"2")
+        assert shown("b") == wanted  # it is the same file
+        d.must(200, "PUT", at(box, path="b", append=True, metadata="only=this"), b"3")
+        assert shown("b") == {"only": "this"}
+        assert shell(d, box, "cat b") == "123"
+        d.must(200, "PUT", at(box, path="b"), b"new")
+        assert shown("b") is None
+        d.must(200, "PUT", at(box, path="/tmp/t", metadata="on=tmpfs"), b"")
+        assert shown("/tmp/t") == {"on": "tmpfs"}
+        for bad in ("x", "=y", "a=%0A", "a=%C3%A9", "a=%zz", "n" * 247 + "=1", "a=" + "x" * 4100, "&".join(f"k{i}=v" for i in range(65))):
+            a = d.ask("PUT", at(box, path="b", metadata=bad), b"never")
+            assert a.status == 400 and "metadata" in a.json["error"]["message"], (bad[:40], a)
+        assert shell(d, box, "cat b") == "new"
+        # Commands can neither see nor set them.
+        assert "ENOTSUP" in shell(d, box, "python3 -c \"import errno, os\ntry: os.setxattr('b', 'user.e2b.x', b'1')\nexcept OSError as e: print(errno.errorcode[e.errno])\"")
+
+
 def test_processes(d):
     """Each process with the processor time and memory that it has used."""
     with sandbox(d) as box:
@@ -939,7 +971,7 @@ def test_cut_uploads(d):
 
 ALL = [test_cut_uploads, test_ranges, test_silent_box, test_watch, test_watch_sse, test_watch_overflow, test_watch_bounds, test_packed, test_packed_damage, test_bombs, test_large,
        test_host_files_stay_outside, test_exchange_race, test_hostile_archives, test_harmless_archives, test_odd_files,
-       test_names_that_are_no_text, test_tags, test_processes, test_cleaning_follows_nothing, test_many_at_once]
+       test_names_that_are_no_text, test_tags, test_metadata, test_processes, test_cleaning_follows_nothing, test_many_at_once]
 
 
 def main():

@@ -225,6 +225,7 @@ export interface Change {
   tag: string;
   target?: string;
   target_base64?: string;
+  metadata?: Record<string, string>;
 }
 
 export interface File {
@@ -239,6 +240,7 @@ export interface File {
   tag: string;
   target?: string;
   target_base64?: string;
+  metadata?: Record<string, string>;
 }
 
 export interface Recording {
@@ -2412,6 +2414,11 @@ export interface FileWriteArgs {
   parents?: boolean;
   /** write only if the file still has this tag (from file_stat or file_list); otherwise 409 */
   if_tag?: string;
+  /**
+   * all the metadata that the file shall have: key=value pairs with & between them, encoded (%20), of printable
+   * ASCII; file_stat and file_list show it
+   */
+  metadata?: string;
   /** work as root of the sandbox instead of as its user */
   as_root?: boolean;
 }
@@ -2457,6 +2464,8 @@ export interface FileListArgs {
   limit?: number;
   /** sort by name, with a folder's content after it; at most 50000 entries */
   sorted?: boolean;
+  /** show the metadata that files were written with */
+  metadata?: boolean;
   /** work as root of the sandbox instead of as its user */
   as_root?: boolean;
 }
@@ -2536,6 +2545,8 @@ export interface FileStatArgs {
   path: string;
   /** follow a symbolic link */
   follow?: boolean;
+  /** show the metadata that files were written with */
+  metadata?: boolean;
   /** work as root of the sandbox instead of as its user */
   as_root?: boolean;
 }

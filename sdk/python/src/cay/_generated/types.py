@@ -239,6 +239,7 @@ class Change(_ChangeAlways, total=False):
     name_base64: str
     target: str
     target_base64: str
+    metadata: Dict[str, str]
 
 
 class _FileAlways(TypedDict):
@@ -256,6 +257,7 @@ class File(_FileAlways, total=False):
     name_base64: str
     target: str
     target_base64: str
+    metadata: Dict[str, str]
 
 
 class Recording(TypedDict):

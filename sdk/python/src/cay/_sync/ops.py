@@ -1246,6 +1246,7 @@ class Ops:
         exclusive: Optional[bool] = None,
         parents: Optional[bool] = None,
         if_tag: Optional[str] = None,
+        metadata: Optional[str] = None,
         as_root: Optional[bool] = None,
     ) -> FileWriteResult:
         """Writes the body to a file. A replaced file is unchanged until the body is complete
@@ -1258,6 +1259,8 @@ class Ops:
         exclusive: fail if it exists
         parents: create missing parent folders
         if_tag: write only if the file still has this tag (from file_stat or file_list); otherwise 409
+        metadata: all the metadata that the file shall have: key=value pairs with & between them, encoded (%20), of printable
+            ASCII; file_stat and file_list show it
         as_root: work as root of the sandbox instead of as its user
         """
         return cast(FileWriteResult, self._call("file_write", {
@@ -1269,6 +1272,7 @@ class Ops:
             "exclusive": exclusive,
             "parents": parents,
             "if_tag": if_tag,
+            "metadata": metadata,
             "as_root": as_root,
         }, content))
 
@@ -1298,6 +1302,7 @@ class Ops:
         offset: Optional[int] = None,
         limit: Optional[int] = None,
         sorted: Optional[bool] = None,
+        metadata: Optional[bool] = None,
         as_root: Optional[bool] = None,
     ) -> FileListResult:
         """Lists a folder
@@ -1308,6 +1313,7 @@ class Ops:
         offset: skip this many entries
         limit: at most this many; default 1000
         sorted: sort by name, with a folder's content after it; at most 50000 entries
+        metadata: show the metadata that files were written with
         as_root: work as root of the sandbox instead of as its user
         """
         return cast(FileListResult, self._call("file_list", {
@@ -1317,6 +1323,7 @@ class Ops:
             "offset": offset,
             "limit": limit,
             "sorted": sorted,
+            "metadata": metadata,
             "as_root": as_root,
         }))
 
@@ -1379,15 +1386,24 @@ class Ops:
             "as_root": as_root,
         }))
 
-    def file_stat(self, *, id: str, path: str, follow: Optional[bool] = None, as_root: Optional[bool] = None) -> File:
+    def file_stat(
+        self,
+        *,
+        id: str,
+        path: str,
+        follow: Optional[bool] = None,
+        metadata: Optional[bool] = None,
+        as_root: Optional[bool] = None,
+    ) -> File:
         """Shows the attributes of a file
 
         id: the sandbox
         path: file or folder; below the workspace unless it starts with /
         follow: follow a symbolic link
+        metadata: show the metadata that files were written with
         as_root: work as root of the sandbox instead of as its user
         """
-        return cast(File, self._call("file_stat", {"id": id, "path": path, "follow": follow, "as_root": as_root}))
+        return cast(File, self._call("file_stat", {"id": id, "path": path, "follow": follow, "metadata": metadata, "as_root": as_root}))
 
     def file_mkdir(
         self,
