@@ -127,6 +127,7 @@ static bool ask(struct e2b_changes *c)
         cay_op_key_text(&args.j, "id", c->sandbox);
         cay_op_key_text(&args.j, "path", path);
         cay_op_key_bool(&args.j, "as_root", c->as_root);
+        cay_op_key_bool(&args.j, "metadata", true);
         asked->owner = c;
         asked->call = cay_call(&(struct cay_call_what){ .op = cay_op_find("file_stat"),
                                                         .world = c->world,

@@ -74,5 +74,9 @@ void e2b_entry_put(struct cay_json *j, const struct cay_json_value *file, const 
         cay_json_value_put(j, cay_json_value_find(file, "modified_at"));
         if (is_link && link)
                 put_target(j, path, link);
+        if (cay_json_value_count(cay_json_value_find(file, "metadata")) > 0) {
+                cay_json_key(j, "metadata");
+                cay_json_value_put(j, cay_json_value_find(file, "metadata"));
+        }
         cay_json_end_object(j);
 }

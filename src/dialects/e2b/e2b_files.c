@@ -29,6 +29,8 @@
 
 #define PIECE (64u * 1024)
 #define ANSWER_MAX (1u << 20)
+#define METADATA_MAX 12287u /* bytes, encoded; file_write has its own limits */
+#define METADATA_FIELD "X-Metadata-"
 #define TRIED_FOR_ONE 32u /* tokens that are tried for the price of one request */
 
 struct transfer {
@@ -41,6 +43,7 @@ struct transfer {
         struct cay_unpacker *unpacker; /* owned; NULL: not packed */
         struct cay_buf in, plain, answer;
         struct cay_json files;
+        struct cay_buf metadata; /* of each file, as file_write takes it */
         bool is_form, is_writing, is_ready, body_ended, is_ending, is_over;
         unsigned count;
         struct cay_error why; /* of a refusal that waits for the op's end */
@@ -54,6 +57,7 @@ static void free_transfer(void *state)
         cay_buf_done(&t->in);
         cay_buf_done(&t->plain);
         cay_buf_done(&t->answer);
+        cay_buf_done(&t->metadata);
         free(t);
 }
 
@@ -291,6 +295,65 @@ static void on_aborted(struct e2b_request *q, bool was_cut)
                 e2b_cut(q);
 }
 
+/* Metadata: fields of the request, whose names come in any case. */
+
+static bool find_metadata(const struct cay_http_request *req, unsigned at, char name[256],
+                          const char **ret_value)
+{
+        const size_t len = strlen(METADATA_FIELD);
+        const char *field;
+
+        cay_http_request_header_at(req, at, &field, ret_value);
+        if (strncasecmp(field, METADATA_FIELD, len) != 0)
+                return false;
+        snprintf(name, 256, "%s", field + len);
+        for (char *c = name; *c; c++)
+                *c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 32) : *c;
+        return true;
+}
+
+static void put_metadata(struct cay_json *j, const struct cay_http_request *req)
+{
+        const char *value;
+        char name[256];
+
+        cay_json_key(j, "metadata");
+        cay_json_begin_object(j);
+        for (unsigned i = 0; i < req->line_count; i++)
+                if (find_metadata(req, i, name, &value))
+                        cay_op_key_text(j, name, value);
+        cay_json_end_object(j);
+}
+
+static int put_encoded(struct cay_buf *out, const char *text)
+{
+        for (; *text; text++) {
+                bool is_plain = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
+                                (*text >= '0' && *text <= '9');
+
+                if (cay_buf_printf(out, is_plain ? "%c" : "%%%02x", (unsigned char)*text) < 0)
+                        return -1;
+        }
+        return 0;
+}
+
+static int read_metadata(struct transfer *t, const struct cay_http_request *req)
+{
+        const char *value;
+        char name[256];
+
+        cay_buf_init(&t->metadata, METADATA_MAX);
+        for (unsigned i = 0; i < req->line_count; i++) {
+                if (!find_metadata(req, i, name, &value))
+                        continue;
+                if ((t->metadata.len > 0 && cay_buf_putc(&t->metadata, '&') < 0) ||
+                    put_encoded(&t->metadata, name) < 0 || cay_buf_putc(&t->metadata, '=') < 0 ||
+                    put_encoded(&t->metadata, value) < 0)
+                        return -1;
+        }
+        return 0;
+}
+
 static void on_written(struct e2b_request *q, const struct cay_json_value *answer)
 {
         struct transfer *t = q->state;
@@ -301,6 +364,8 @@ static void on_written(struct e2b_request *q, const struct cay_json_value *answe
         cay_op_key_text(&t->files, "path", t->path);
         cay_op_key_text(&t->files, "name", slash ? slash + 1 : t->path);
         cay_op_key_text(&t->files, "type", "file");
+        if (t->metadata.len > 0)
+                put_metadata(&t->files, t->q->req);
         cay_json_end_object(&t->files);
         t->count++;
         t->is_writing = t->is_ready = t->is_ending = false;
@@ -336,6 +401,7 @@ static void begin_file(struct transfer *t)
         t->is_writing = true;
         begin_path(t, &args);
         cay_op_key_bool(&args.j, "parents", true);
+        cay_op_key_text(&args.j, "metadata", t->metadata.len > 0 ? cay_buf_data(&t->metadata) : "");
         t->q->stream_ops = &ops;
         t->q->on_fail = on_not_written;
         e2b_ask(t->q, "file_write", &args, on_written);
@@ -546,26 +612,14 @@ static void on_body_end(struct e2b_request *q)
                 go_on(t);
 }
 
-static bool has_metadata(const struct cay_http_request *req)
-{
-        const char *name, *value;
-
-        for (unsigned i = 0; i < req->line_count; i++) {
-                cay_http_request_header_at(req, i, &name, &value);
-                if (strncasecmp(name, "X-Metadata-", 11) == 0)
-                        return true;
-        }
-        return false;
-}
-
 static int begin_upload(struct transfer *t, struct cay_error *err)
 {
         const struct cay_http_request *req = t->q->req;
         const char *type = cay_http_request_header(req, "Content-Type");
         const char *packed = cay_http_request_header(req, "Content-Encoding");
 
-        if (has_metadata(req))
-                return cay_fail(err, CAY_UNSUPPORTED, "metadata of files is not supported by this server");
+        if (read_metadata(t, req) < 0)
+                return cay_fail(err, CAY_INVALID, "X-Metadata: more than %u bytes", METADATA_MAX);
         t->is_form = cay_multipart_init(&t->form, type);
         if (!t->is_form && (!type || strncasecmp(type, "application/octet-stream", 24) != 0))
                 return cay_fail(err, CAY_INVALID,

@@ -64,6 +64,7 @@ static void ask_stat(struct e2b_request *q, const char *path, bool follow,
 
         begin_path(q, &args, path);
         cay_op_key_bool(&args.j, "follow", follow);
+        cay_op_key_bool(&args.j, "metadata", true);
         e2b_ask(q, "file_stat", &args, on_answer);
 }
 
@@ -298,6 +299,7 @@ static void on_to_list(struct e2b_request *q, const struct cay_json_value *file)
         begin_path(q, &args, w->path);
         cay_op_key_bool(&args.j, "recursive", w->depth > 1);
         cay_op_key_bool(&args.j, "sorted", true);
+        cay_op_key_bool(&args.j, "metadata", true);
         cay_op_key_u64(&args.j, "limit", LIST_MAX);
         e2b_ask(q, "file_list", &args, on_listed);
 }

@@ -161,9 +161,43 @@ run({
     assert.equal((await fetch(await s.downloadUrl('up.txt'), { method: 'POST', body: form })).status, 401)
   },
 
-  async not_there() {
-    const error = await fails(s.files.write('meta', 'x', { metadata: { a: 'b' } }), 'SandboxError') // docs/e2b.md
-    assert.match(error.message, /metadata/)
+  async metadata() {
+    const metadata = { source: 'a test', 'content-kind': 'x=y&z%20 "q"' }
+    const written = await s.files.write('meta/one', 'x', { metadata })
+    assert.deepEqual(written.metadata, metadata)
+    assert.deepEqual((await s.files.getInfo('meta/one')).metadata, metadata)
+    await s.files.write('meta/two', 'x')
+    const listed = await s.files.list('meta')
+    assert.deepEqual(listed.map((e) => e.metadata), [metadata, undefined])
+    const moved = await s.files.rename('meta/one', 'meta/three')
+    assert.deepEqual(moved.metadata, metadata)
+    await s.commands.run('echo more >> meta/three') // what a command writes leaves it
+    assert.deepEqual((await s.files.getInfo('meta/three')).metadata, metadata)
+    await s.files.write('meta/three', 'y', { metadata: { other: '1' } })
+    assert.deepEqual((await s.files.getInfo('meta/three')).metadata, { other: '1' })
+    await s.files.write('meta/three', 'z')
+    assert.equal((await s.files.getInfo('meta/three')).metadata, undefined)
+    await s.files.write('meta/stream', Readable.toWeb(Readable.from([Buffer.from('s')])), { metadata })
+    const many = await s.files.writeFiles([{ path: 'meta/a', data: '1' }, { path: 'meta/b', data: '2' }], { metadata })
+    assert.deepEqual(many.map((m) => m.metadata), [metadata, metadata])
+    assert.deepEqual((await s.files.list('meta')).filter((e) => e.metadata).map((e) => e.name), ['a', 'b', 'stream'])
+    for (const bad of [{ key: 'é' }, { key: 'x'.repeat(4096) }]) await fails(s.files.write('meta/bad', 'x', { metadata: bad }), 'InvalidArgumentError')
+    assert.equal(await s.files.exists('meta/bad'), false)
+    const seen = []
+    const handle = await s.files.watchDir('meta', (e) => seen.push(e), { includeEntry: true })
+    await s.files.write('meta/watched', 'x', { metadata })
+    await until('its metadata', async () => seen.some((e) => e.entry?.metadata?.source === 'a test'))
+    await handle.stop()
+    const shot = await s.createSnapshot()
+    const copy = await Sandbox.create(shot.snapshotId)
+    assert.deepEqual((await copy.files.getInfo('meta/a')).metadata, metadata)
+    await copy.kill()
+    await Sandbox.deleteSnapshot(shot.snapshotId)
+    const refused = await s.commands.run(`python3 -c "import os; os.setxattr('meta/a', 'user.e2b.own', b'x')"`).catch((e) => e)
+    assert.match(refused.stderr, /not supported/) // commands cannot
+  },
+
+  async killed() {
     await s.kill()
     await fails(s.files.read('a.txt'), 'TimeoutError')
   },
