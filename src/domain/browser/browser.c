@@ -186,15 +186,24 @@ static void on_driver(struct cay_driver *d)
         cay_actions_wake(cay_container_of(d, struct cay_browser, driver));
 }
 
-static void on_version(struct cay_cdp_call *call)
-{
-        struct cay_browser *b = cay_container_of(call, struct cay_browser, version);
+/*
+ * A new browser is asked for these together, and before a client of ours is attached to it: so it is ready with its first answers, a round trip earlier.
+ */
+enum { ASK_VERSION = 1, ASK_TABS };
 
-        if (call->err.code != CAY_OK)
+static void on_told(struct cay_cdp_mux *m, int32_t question, const struct cay_cdp_message *in)
+{
+        struct cay_browser *b = cay_container_of(m, struct cay_browser, mux);
+
+        if (in->result.len == 0)
                 return; /* its time, or its end, is told elsewhere */
-        cay_cdp_find_text(call->result, "product", b->product, sizeof(b->product));
-        cay_cdp_find_text(call->result, "userAgent", b->user_agent, sizeof(b->user_agent));
-        b->has_version = true;
+        if (question == ASK_TABS) {
+                cay_tabs_hear_all(&b->tabs, in->result);
+        } else {
+                cay_cdp_find_text(in->result, "product", b->product, sizeof(b->product));
+                cay_cdp_find_text(in->result, "userAgent", b->user_agent, sizeof(b->user_agent));
+                b->has_version = true;
+        }
         look_ready(b);
 }
 
@@ -278,15 +287,17 @@ static void on_patience(struct cay_timer *t)
         cay_browser_over(b, &err);
 }
 
-/* Our own user: what every browser is asked first. */
-static int begin_own(struct cay_browser *b, struct cay_error *err)
+/* Our own user: what every browser is asked first. Tabs of one that was there before may be gone before we hear of ends. */
+static int begin_own(struct cay_browser *b, bool is_new, struct cay_error *err)
 {
         b->own.on_event = on_own_event;
+        if (cay_cdp_mux_ask(&b->mux, ASK_VERSION, "Browser.getVersion", "{}") < 0 ||
+            (is_new && cay_cdp_mux_ask(&b->mux, ASK_TABS, "Target.getTargets",
+                                       "{\"filter\":[{\"type\":\"page\"}]}") < 0))
+                return cay_fail(err, CAY_INTERNAL, "no memory for a browser");
         if (cay_cdp_user_open(&b->own, &b->mux, b->all->env.loop, err) < 0)
                 return -1;
-        b->version.on_done = on_version;
         b->discover.on_done = on_ignored;
-        cay_cdp_call(&b->own, &b->version, "", "Browser.getVersion", NULL, CAY_BROWSER_START_MS);
         cay_cdp_call(&b->own, &b->discover, "", "Target.setDiscoverTargets",
                      "{\"discover\":true,\"filter\":[{\"type\":\"page\"}]}", CAY_BROWSER_START_MS);
         set_downloads(b);
@@ -314,6 +325,7 @@ static struct cay_browser *make_browser(struct cay_browsers *bs, const struct ca
                 cay_cdp_mux_charge(&b->mux, &b->payer->budget);
         b->mux.on_event = on_mux_event;
         b->mux.on_clients = on_clients;
+        b->mux.on_told = on_told;
         b->mux.on_command = on_mux_command;
         b->mux.is_taken = is_taken;
         cay_live_init(b);
@@ -366,7 +378,7 @@ static struct cay_browser *find_browser(struct cay_browsers *bs, const struct ca
                 cay_fail(err, CAY_INTERNAL, "no memory for a browser");
                 return NULL;
         }
-        if (cay_browser_adopt_exec(b, search.exec, err) < 0 || begin_own(b, err) < 0) {
+        if (cay_browser_adopt_exec(b, search.exec, err) < 0 || begin_own(b, false, err) < 0) {
                 cay_browser_over(b, err);
                 return NULL;
         }
@@ -412,7 +424,7 @@ struct cay_browser *cay_browser_find_or_start(struct cay_browsers *bs, const str
         b->wants_logs = options && options->logs;
         cay_browser_begin_exec(b, options ? options : &usual);
         cay_browser_life_begin(b, &view, cay_clock_wall_ms());
-        if (begin_own(b, err) < 0) {
+        if (begin_own(b, true, err) < 0) {
                 cay_browser_over(b, err);
                 return NULL;
         }

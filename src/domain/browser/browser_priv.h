@@ -29,7 +29,7 @@ struct cay_browser {
         struct cay_budget_owner *payer; /* NULL: nobody */
         struct cay_cdp_mux mux;
         struct cay_cdp_user own; /* waits for the first tab, and hears of downloads */
-        struct cay_cdp_call version, discover, downloads_set, close, cookies, cancel;
+        struct cay_cdp_call discover, downloads_set, close, cookies, cancel;
         struct cay_downloads downloads;
         struct cay_tabs tabs;
         struct cay_browser_call *starting, *stopping; /* who waits */

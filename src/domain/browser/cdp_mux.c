@@ -96,6 +96,7 @@ static int32_t take_slot(struct cay_cdp_mux *m, struct cay_cdp_client *c, int32_
         slot->id = id;
         slot->is_used = true;
         slot->is_attach = is_attach;
+        slot->is_question = false;
         if (c)
                 c->calls++;
         return (int32_t)((uint32_t)slot->turn << SLOT_BITS | nr);
@@ -150,6 +151,23 @@ static int put_root(struct cay_cdp_mux *m, struct cay_cdp_client *c, bool is_att
         r = put_out(m, cay_cdp_put_command(&m->out, id, method, view, ""), before);
         if (r < 0)
                 free_slot(m, (uint32_t)id & (SLOTS_MAX - 1));
+        return r;
+}
+
+int cay_cdp_mux_ask(struct cay_cdp_mux *m, int32_t question, const char *method, const char *params)
+{
+        struct cay_json_view view = { params, strlen(params) };
+        size_t before = m->out.len;
+        int32_t id = take_slot(m, NULL, question, false);
+        uint32_t nr = (uint32_t)id & (SLOTS_MAX - 1);
+        int r;
+
+        if (id < 0)
+                return id;
+        m->slots[nr].is_question = true;
+        r = put_out(m, cay_cdp_put_command(&m->out, id, method, view, ""), before);
+        if (r < 0)
+                free_slot(m, nr);
         return r;
 }
 
@@ -362,15 +380,19 @@ static void take_reply(struct cay_cdp_mux *m, struct cay_cdp_message *in)
 {
         struct cay_cdp_call_slot *slot = find_slot(m, in->id);
         struct cay_cdp_client *c;
-        bool is_attach;
+        bool is_attach, is_question;
 
         if (!slot)
                 return; /* of a client of an earlier front */
         c = slot->client;
         is_attach = slot->is_attach;
+        is_question = slot->is_question;
         in->id = slot->id;
         free_slot(m, (uint32_t)(slot - m->slots));
-        if (c && is_attach) {
+        if (is_question) {
+                if (m->on_told)
+                        m->on_told(m, in->id, in);
+        } else if (c && is_attach) {
                 on_attached(m, c, in);
         } else if (c) {
                 give(c, in);

@@ -58,9 +58,9 @@ struct cay_cdp_session; /* private */
 
 struct cay_cdp_call_slot {             /* private: an unanswered call */
         struct cay_cdp_client *client; /* NULL: it has left */
-        int32_t id;                    /* the client's */
+        int32_t id;                    /* the client's; of a question: its number */
         uint16_t turn;                 /* of this slot: the upper part of our id */
-        bool is_used, is_attach;
+        bool is_used, is_attach, is_question;
         uint32_t next_free;
 };
 
@@ -77,6 +77,8 @@ struct cay_cdp_mux {        /* embedded by its owner */
         /* Whether somebody else has mouse and keys, so that this client's input (cdp_methods.def) is refused. NULL: nobody. */
         bool (*is_taken)(struct cay_cdp_mux *m, const struct cay_cdp_client *c);
         void (*on_clients)(struct cay_cdp_mux *m); /* client_count has changed; may be NULL */
+        /* The reply to a question. May be NULL. */
+        void (*on_told)(struct cay_cdp_mux *m, int32_t question, const struct cay_cdp_message *in);
         const char *
                 downloads; /* folder in the sandbox that all downloads go to; borrowed; NULL: as clients say */
 
@@ -106,6 +108,12 @@ void cay_cdp_mux_join(struct cay_cdp_mux *m);
 /* Tells all clients (on_gone) and refuses new ones. */
 void cay_cdp_mux_end(struct cay_cdp_mux *m, const struct cay_error *why);
 void cay_cdp_mux_done(struct cay_cdp_mux *m); /* after cay_cdp_mux_end; frees */
+
+/*
+ * Asks the browser as a whole, without a client: what may not wait until one is attached. The reply comes to on_told with the question's number, an
+ * error of the browser's too. 0, -ENOSPC, -ENOMEM.
+ */
+int cay_cdp_mux_ask(struct cay_cdp_mux *m, int32_t question, const char *method, const char *params);
 
 /* Bytes from the browser, in pieces of any size. */
 void cay_cdp_mux_feed(struct cay_cdp_mux *m, const char *bytes, size_t len);

@@ -2,9 +2,10 @@
 # Starts the browser of a sandbox: $1 its folder, $2 its folder for downloads, $3 for uploads, $4 its profile, $5 a profile to copy into that first ("":
 # none), the rest are options for it. Its control channel, descriptors 3 and 4, is this command's standard input and output; what it prints goes to
 # standard error. Ends with 127 if there is no browser.
-folder=$1 downloads=$2 uploads=$3 profile=$4 from=$5
+folder=$1 profile=$4 from=$5
 shift 5
-mkdir -p "$folder" "$profile" "$downloads" "$uploads" || exit 1
+# Chromium makes the folders that it needs by itself; a program for that takes longer. Only profiles of others are made here.
+[ "$profile" = "$folder/profile" ] && [ -z "$from" ] || mkdir -p "$profile" || exit 1
 if [ -d "$from" ]; then
         cp -R "$from/." "$profile/" || exit 1
         rm -f "$profile/.in_use"
@@ -38,8 +39,8 @@ if [ ! -r /etc/fonts/fonts.conf ]; then
   <alias binding="same"><family>Helvetica</family><accept><family>Liberation Sans</family></accept></alias>
   <alias binding="same"><family>Times New Roman</family><accept><family>Liberation Serif</family></accept></alias>
   <alias binding="same"><family>Courier New</family><accept><family>Liberation Mono</family></accept></alias>
-</fontconfig>' >"$folder/fonts.conf"
-        export FONTCONFIG_FILE="$folder/fonts.conf"
+</fontconfig>' >"$folder.fonts.conf"
+        export FONTCONFIG_FILE="$folder.fonts.conf"
 fi
 for program in /usr/lib/chromium/chromium-headless-shell /usr/lib/chromium/chromium /usr/lib/chromium-browser/chromium-browser \
         /usr/lib64/chromium-browser/chromium-browser /opt/google/chrome/chrome /usr/bin/headless-shell /headless-shell/headless-shell; do

@@ -36,21 +36,11 @@ static struct cay_tab *add(struct cay_tabs *t, const char *id)
         return tab;
 }
 
-void cay_tabs_hear(struct cay_tabs *t, const struct cay_cdp_message *event)
+static void set(struct cay_tabs *t, struct cay_json_view info, bool begins)
 {
-        bool begins = strcmp(event->method, "Target.targetCreated") == 0;
-        struct cay_json_view info = cay_cdp_find(event->params, "targetInfo");
         struct cay_tab *tab;
         char id[40], type[16];
 
-        if (strcmp(event->method, "Target.targetDestroyed") == 0) {
-                tab = find(t, cay_cdp_find_text(event->params, "targetId", id, sizeof(id)));
-                if (tab)
-                        drop(t, tab);
-                return;
-        }
-        if (!begins && strcmp(event->method, "Target.targetInfoChanged") != 0)
-                return;
         if (strcmp(cay_cdp_find_text(info, "type", type, sizeof(type)), "page") != 0)
                 return;
         cay_cdp_find_text(info, "targetId", id, sizeof(id));
@@ -62,6 +52,34 @@ void cay_tabs_hear(struct cay_tabs *t, const struct cay_cdp_message *event)
         cay_cdp_find_text(info, "url", tab->url, sizeof(tab->url));
         cay_cdp_find_text(info, "title", tab->title, sizeof(tab->title));
         cay_cdp_find_text(info, "browserContextId", tab->context, sizeof(tab->context));
+}
+
+void cay_tabs_hear_all(struct cay_tabs *t, struct cay_json_view result)
+{
+        struct cay_json_view list = cay_cdp_find(result, "targetInfos"), key, info;
+        struct cay_json_walk walk;
+
+        if (cay_json_view_open(list.at, list.len, &list) < 0)
+                return;
+        walk = cay_json_view_walk(list);
+        while (cay_json_view_next(&walk, &key, &info))
+                set(t, info, true);
+}
+
+void cay_tabs_hear(struct cay_tabs *t, const struct cay_cdp_message *event)
+{
+        bool begins = strcmp(event->method, "Target.targetCreated") == 0;
+        struct cay_tab *tab;
+        char id[40];
+
+        if (strcmp(event->method, "Target.targetDestroyed") == 0) {
+                tab = find(t, cay_cdp_find_text(event->params, "targetId", id, sizeof(id)));
+                if (tab)
+                        drop(t, tab);
+                return;
+        }
+        if (begins || strcmp(event->method, "Target.targetInfoChanged") == 0)
+                set(t, cay_cdp_find(event->params, "targetInfo"), begins);
 }
 
 void cay_tabs_done(struct cay_tabs *t)

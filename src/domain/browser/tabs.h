@@ -20,4 +20,6 @@ struct cay_tabs {
 
 /* An event of a session with Target.setDiscoverTargets; others are ignored. */
 void cay_tabs_hear(struct cay_tabs *t, const struct cay_cdp_message *event);
+/* The list that Target.getTargets answers with. */
+void cay_tabs_hear_all(struct cay_tabs *t, struct cay_json_view result);
 void cay_tabs_done(struct cay_tabs *t);

@@ -339,7 +339,7 @@ def test_causes(d):
     p.fail(429, words, "text")
     assert p.do("navigate", url=SITE + "/frame")["title"] == "Frame"
     # Fonts: those of /usr/share/fonts/truetype, and no others, or the first start takes three times as long.
-    dirs = d.run(box, ["sh", "-c", "cat /tmp/.browser/fonts.conf"])["stdout"]
+    dirs = d.run(box, ["sh", "-c", "cat /tmp/.browser.fonts.conf"])["stdout"]
     assert "<dir>/usr/share/fonts/truetype</dir>" in dirs and "xdg" not in dirs, dirs
     # The same words, whether the browser has not heard of the action, is at it, or has given up its tab already.
     with concurrent.futures.ThreadPoolExecutor(1) as ended:

@@ -127,6 +127,45 @@ static int end(void **state)
         return 0;
 }
 
+static int32_t told;
+static char told_of[64];
+
+static void on_told(struct cay_cdp_mux *m, int32_t question, const struct cay_cdp_message *in)
+{
+        (void)m;
+        told = question;
+        snprintf(told_of, sizeof(told_of), "%.*s", (int)in->result.len, in->result.at ? in->result.at : "");
+}
+
+/* Questions of nobody's: on the browser's own session, before and beside clients, each answered once. */
+static void test_questions(void **state)
+{
+        struct cay_cdp_refusal no;
+        int first, second;
+
+        (void)state;
+        mux.on_told = on_told;
+        assert_int_equal(cay_cdp_mux_ask(&mux, 7, "Browser.getVersion", "{}"), 0);
+        assert_int_equal(cay_cdp_mux_ask(&mux, 8, "Target.getTargets", "{}"), 0);
+        assert_null(strstr(cay_buf_data(&mux.out), "sessionId"));
+        first = sent_id();
+        second = sent_id();
+        reply(second, "\"result\":{\"n\":8}");
+        assert_int_equal(told, 8);
+        assert_string_equal(told_of, "{\"n\":8}");
+        reply(first, "\"error\":{\"code\":-1}");
+        assert_int_equal(told, 7);
+        assert_string_equal(told_of, "");
+        told = 0;
+        reply(first, "\"result\":{}");
+        assert_int_equal(told, 0);
+        assert_int_equal(tell(&one, "{\"id\":1,\"method\":\"A.b\"}", &no), 0); /* in the slot of a question */
+        reply(sent_id(), "\"result\":{},\"sessionId\":\"" R1 "\"");
+        assert_int_equal(told, 0);
+        assert_string_equal(one.text, "{\"id\":1,\"result\":{}};");
+        mux.on_told = NULL;
+}
+
 static void test_ids(void **state)
 {
         struct cay_cdp_refusal no;
@@ -375,9 +414,9 @@ static void test_nested(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                TEST(test_ids),    TEST(test_sessions), TEST(test_leave), TEST(test_rules),
-                TEST(test_pieces), TEST(test_too_long), TEST(test_held),  TEST(test_join),
-                TEST(test_limits), TEST(test_nested),
+                TEST(test_ids),    TEST(test_sessions), TEST(test_leave),     TEST(test_rules),
+                TEST(test_pieces), TEST(test_too_long), TEST(test_held),      TEST(test_join),
+                TEST(test_limits), TEST(test_nested),   TEST(test_questions),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

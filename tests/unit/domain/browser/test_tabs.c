@@ -26,6 +26,11 @@ static void hear(const char *method, unsigned id, const char *type, const char *
         cay_tabs_hear(&tabs, &m);
 }
 
+static void hear_all(const char *text)
+{
+        cay_tabs_hear_all(&tabs, (struct cay_json_view){ text, strlen(text) });
+}
+
 static void test_tabs(void **state)
 {
         (void)state;
@@ -43,6 +48,16 @@ static void test_tabs(void **state)
         assert_int_equal(tabs.count, 2);
         assert_string_equal(tabs.items[0].id, "T3");
         assert_int_equal(tabs.items[1].number, 3);
+        hear_all("{\"targetInfos\":[{\"targetId\":\"T4\",\"type\":\"page\",\"url\":\"http://e/"
+                 "\"},{\"targetId\":\"W\",\"type\":"
+                 "\"worker\"},{\"targetId\":\"T5\",\"type\":\"page\",\"url\":\"about:blank\"}]}");
+        assert_int_equal(tabs.count, 3);
+        assert_string_equal(tabs.items[1].url, "http://e/");
+        hear("targetCreated", 5, "page", "about:blank"); /* told a second time */
+        assert_int_equal(tabs.count, 3);
+        assert_int_equal(tabs.items[2].number, 4);
+        hear_all("{\"targetInfos\":{}}");
+        hear_all("{}");
         for (unsigned i = 10; i < 10 + 2 * CAY_TABS_MAX; i++)
                 hear("targetCreated", i, "page", "x");
         assert_int_equal(tabs.count, CAY_TABS_MAX);
