@@ -180,6 +180,15 @@ static const char *const *words(const struct subject *s, enum task task)
         return s->kind->is_fake ? fake[task] : shell[task];
 }
 
+void begin_channel(struct box *b, struct exec *e, const struct cay_box_open *open, const char *const *argv)
+{
+        *e = (struct exec){ .box = b };
+        e->ch = (struct cay_box_channel){ .on_opened = on_opened, .on_data = on_data, .on_end = on_end };
+        cay_buf_init(&e->out, 16u << 20);
+        cay_buf_init(&e->err, 16u << 20);
+        assert_int_equal(cay_box_channel_open(b->client, &e->ch, open, argv, NULL), 0);
+}
+
 void begin_command(struct box *b, struct exec *e, const char *const *argv, unsigned flags)
 {
         struct cay_box_open open = {
@@ -192,11 +201,7 @@ void begin_command(struct box *b, struct exec *e, const char *const *argv, unsig
                           .cols = 80 },
         };
 
-        *e = (struct exec){ .box = b };
-        e->ch = (struct cay_box_channel){ .on_opened = on_opened, .on_data = on_data, .on_end = on_end };
-        cay_buf_init(&e->out, 16u << 20);
-        cay_buf_init(&e->err, 16u << 20);
-        assert_int_equal(cay_box_channel_open(b->client, &e->ch, &open, argv, NULL), 0);
+        begin_channel(b, e, &open, argv);
 }
 
 void begin_exec(struct box *b, struct exec *e, enum task task, unsigned flags)

@@ -123,6 +123,8 @@ void detach(struct box *b);
 unsigned listed(struct subject *s);
 
 /* A command in it */
+void begin_channel(struct box *b, struct exec *e, const struct cay_box_open *open,
+                   const char *const *argv); /* argv: of commands */
 void begin_command(struct box *b, struct exec *e, const char *const *argv, unsigned flags);
 void begin_exec(struct box *b, struct exec *e, enum task task, unsigned flags);
 void end_exec(struct exec *e);
