@@ -8,6 +8,7 @@
 
 #define PIPE_BYTES (256 * 1024) /* as far as the kernel lets an ordinary user */
 #define COPY_BYTES (64 * 1024)
+#define FEW_BYTES 4096 /* every empty pipe takes as many at once, however small the kernel has made it */
 
 /* Pipes */
 
@@ -105,6 +106,57 @@ static ssize_t copy(struct net_pump *p, size_t most, bool *ret_full)
         return recv(p->from, bytes, (size_t)sent, MSG_DONTWAIT) == sent ? sent : -EIO;
 }
 
+/* How many there are, at most `most`; *ret_end: what the last receive said (0: the end of input; -errno). */
+static size_t receive_few(int from, char *bytes, size_t most, int *ret_end)
+{
+        size_t len = 0;
+        ssize_t n;
+
+        *ret_end = 1;
+        while (len<most && * ret_end> 0) {
+                n = recv(from, bytes + len, most - len, MSG_DONTWAIT);
+                if (n > 0)
+                        len += (size_t)n;
+                else if (n == 0 || errno != EINTR)
+                        *ret_end = n < 0 ? -errno : 0;
+        }
+        return len;
+}
+
+/*
+ * Few bytes are copied: that costs less than two splices, and whether the end of input follows them is known before they go out, so that it goes with
+ * them. What the other side does not take goes into the pipe. Returns as read_piece.
+ */
+static int pass_few(struct net_pump *p, size_t most, size_t *ret_read, int *ret_wait)
+{
+        static char bytes[FEW_BYTES];
+        int end;
+        size_t len = receive_few(p->from, bytes, most < FEW_BYTES ? most : FEW_BYTES, &end), sent = 0;
+        ssize_t n = 0;
+
+        p->is_read = end == 0;
+        p->is_ending |= end == 0;
+        p->is_much = len == FEW_BYTES;
+        if (len > 0) {
+                do
+                        n = send(p->to, bytes, len,
+                                 MSG_NOSIGNAL | MSG_DONTWAIT | (p->is_ending ? MSG_MORE : 0));
+                while (n < 0 && errno == EINTR);
+                if (n < 0 && errno != EAGAIN)
+                        return -errno;
+                sent = n > 0 ? (size_t)n : 0;
+        }
+        p->bytes += sent;
+        *ret_read += len;
+        if (sent < len && write(p->pipe[1], bytes + sent, len - sent) != (ssize_t)(len - sent))
+                return -EIO;
+        p->held = len - sent;
+        if (end < 0 && end != -EAGAIN)
+                return end;
+        *ret_wait = NET_PUMP_IN;
+        return end == -EAGAIN && p->held == 0;
+}
+
 static int finish(struct net_pump *p, struct net_pipes *pipes)
 {
         give_pipe(pipes, p->pipe, true);
@@ -120,13 +172,21 @@ static int read_piece(struct net_pump *p, struct net_pipes *pipes, size_t most, 
 {
         bool is_full = false;
         ssize_t n;
+        int r;
 
-        if (p->pipe[0] >= 0 || take_pipe(pipes, p->pipe))
-                n = fill_pipe(p, most);
-        else
+        if (p->pipe[0] < 0 && !take_pipe(pipes, p->pipe)) {
                 n = copy(p, most, &is_full);
+        } else if (p->is_much) {
+                n = fill_pipe(p, most);
+        } else {
+                r = pass_few(p, most, ret_read, ret_wait);
+                if (r > 0)
+                        give_pipe(pipes, p->pipe, true);
+                return r;
+        }
         if (n == -EAGAIN) {
                 give_pipe(pipes, p->pipe, true);
+                p->is_much = *ret_read >= FEW_BYTES;
                 *ret_wait = is_full ? NET_PUMP_OUT : NET_PUMP_IN;
                 return 1;
         }

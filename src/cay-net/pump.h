@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes in one direction of a connection, from socket to socket, without a copy: spliced through a pipe.
+ * Bytes in one direction of a connection, from socket to socket. Many are spliced through a pipe, without a copy; few are copied, which costs less.
  *
  * Theory of operation. A pipe is held only while bytes are in it: an idle connection has none, so a thousand of them cost their sockets
  * alone. Bytes that the reader has not taken stay in the pipe and then in the sender's socket (back-pressure). Where no pipe can be had,
@@ -29,6 +29,7 @@ struct net_pump {       /* starts with from, to and pipe -1 */
         size_t held;    /* bytes in it */
         uint64_t bytes; /* that arrived */
         bool is_read;   /* nothing more will come */
+        bool is_much;   /* there was more than a few at once: the next ones are spliced */
         bool is_ending; /* the end of input has arrived: what is read goes out together with it */
         bool is_over;   /* and the other side was told */
 };

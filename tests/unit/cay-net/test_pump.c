@@ -17,6 +17,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "foundation/base/cleanup.h"
+
 static struct {
         struct net_pump pump;
         struct net_pipes pipes;
@@ -111,6 +113,65 @@ static void a_slow_reader_holds_it_back(unsigned pipes)
         finish();
 }
 
+/* Of any size, with the end right behind: all of it arrives, in order, by copies and splices that take turns. */
+static void all_sizes_arrive(unsigned pipes)
+{
+        static const size_t sizes[] = { 1, 4095, 4096, 4097, 9000, 3, 60000, 4096, 4096, 10, 0 };
+        static uint8_t block[65536], got[65536];
+        uint8_t next = 0, want = 0;
+        size_t read, total = 0, received = 0;
+        ssize_t n;
+
+        begin(pipes);
+        for (unsigned i = 0; i < CAY_COUNT(sizes); i++) {
+                for (size_t k = 0; k < sizes[i]; k++)
+                        block[k] = next++;
+                assert_int_equal(write(t.in, block, sizes[i]), sizes[i]);
+                total += sizes[i];
+                if (sizes[i] == 0)
+                        shutdown(t.in, SHUT_WR);
+                assert_int_equal(net_pump_step(&t.pump, &t.pipes, 1u << 20, &read),
+                                 sizes[i] == 0 ? NET_PUMP_OVER : NET_PUMP_IN);
+                assert_int_equal(read, sizes[i]);
+                assert_int_equal(t.pipes.out, 0);
+                while ((n = recv(t.out, got, sizeof(got), MSG_DONTWAIT)) > 0) {
+                        for (ssize_t k = 0; k < n; k++)
+                                assert_int_equal(got[k], want++);
+                        received += (size_t)n;
+                }
+        }
+        assert_int_equal(n, 0);
+        assert_int_equal(received, total);
+        assert_int_equal(t.pump.bytes, total);
+        finish();
+}
+
+/* Bytes and the end of input in one step: nothing is lost where the other side has room for a part alone. */
+static void the_end_waits_for_what_is_held(unsigned pipes)
+{
+        static char block[4000], got[65536];
+        size_t read, before = 0, after = 0;
+        ssize_t n;
+
+        begin(pipes);
+        while ((n = send(t.pump.to, block, 1000, MSG_DONTWAIT | MSG_NOSIGNAL)) > 0)
+                before += (size_t)n; /* it is full */
+        assert_int_equal(write(t.in, block, sizeof(block)), sizeof(block));
+        shutdown(t.in, SHUT_WR);
+        assert_int_equal(net_pump_step(&t.pump, &t.pipes, 1u << 20, &read), NET_PUMP_OUT);
+        assert_int_equal(t.pump.bytes, 0);
+        for (int r = NET_PUMP_OUT; r != NET_PUMP_OVER;) {
+                n = recv(t.out, got, sizeof(got), MSG_DONTWAIT);
+                after += n > 0 ? (size_t)n : 0;
+                r = net_pump_step(&t.pump, &t.pipes, 1u << 20, &read);
+                assert_true(r >= 0);
+        }
+        while ((n = recv(t.out, got, sizeof(got), 0)) > 0)
+                after += (size_t)n;
+        assert_int_equal(after, before + sizeof(block));
+        finish();
+}
+
 static void a_reader_that_is_gone_ends_it(unsigned pipes)
 {
         size_t read;
@@ -128,6 +189,8 @@ static void with_pipes(void **state)
         idle_has_no_pipe(4);
         no_more_than_allowed_is_read(4);
         a_slow_reader_holds_it_back(4);
+        all_sizes_arrive(4);
+        the_end_waits_for_what_is_held(4);
         a_reader_that_is_gone_ends_it(4);
 }
 
@@ -136,6 +199,8 @@ static void without(void **state)
         idle_has_no_pipe(0);
         no_more_than_allowed_is_read(0);
         a_slow_reader_holds_it_back(0);
+        all_sizes_arrive(0);
+        the_end_waits_for_what_is_held(0);
         a_reader_that_is_gone_ends_it(0);
 }
 
