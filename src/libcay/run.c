@@ -374,7 +374,7 @@ static void start(struct cay_run *run)
         cay_timer_set(run->loop, &run->step_timer, CAY_RUN_CREATE_MS, on_create_late);
         shell_call(run, on_created);
         run->ops->create(run->engine, &run->shell->spec, box, &run->shell->job);
-        if (box->link_fd >= 0 && cay_run_attach(run, &err) < 0) {
+        if (cay_run_network_open(run, &err) < 0 || (box->link_fd >= 0 && cay_run_attach(run, &err) < 0)) {
                 cay_run_fail(run, &err);
                 return;
         }
@@ -407,7 +407,7 @@ int cay_run_begin(struct cay_loop *loop, const struct cay_run_options *options, 
         run->shell->box.link_fd = run->shell->box.network_fd = -1;
         run->network.link.sock = run->network.link.pidfd = run->network.policy_fd = -1;
         run->shell->run = run;
-        if (prepare(run, err) < 0 || cay_run_network_open(run, err) < 0 || open_engine(run, err) < 0) {
+        if (prepare(run, err) < 0 || open_engine(run, err) < 0) {
                 cay_run_free(run);
                 return -1;
         }
@@ -427,10 +427,11 @@ int cay_run_free(struct cay_run *run)
         cay_run_io_done(run);
         if (run->shell->box.link_fd >= 0)
                 close(cay_take_fd(run->shell->box.link_fd));
-        cay_run_network_close(run);
+        cay_run_network_hang_up(run);
         run->shell->run = NULL;
         if (run->engine != NULL)
                 r = run->ops->close(run->engine);
+        cay_run_network_close(run);
         if (!run->shell->busy)
                 free(run->shell);
         free(run);

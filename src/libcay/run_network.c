@@ -2,9 +2,9 @@
 /*
  * A run with a network: cay-net is started beside the engine, and gets the sockets that all that leaves the box comes to.
  *
- * Theory of operation. The policy is checked before anything is made. cay-net is started while this process still has its privileges;
- * it gives up its own. The engine hands over a socket on which the box's sockets arrive before the box is ready; they go on to
- * cay-net with the policy. What the command asks for earlier waits in them. cay-net's log comes back entry by entry; of what was refused
+ * Theory of operation. The policy is checked before anything is made. cay-net is started when the engine has begun to make the box, which takes
+ * longer, and while this process still has its privileges; it gives up its own. The engine hands over a socket on which the box's sockets
+ * arrive before the box is ready; they go on to cay-net with the policy. What the command asks for earlier waits in them. cay-net's log comes back entry by entry; of what was refused
  * the first ones are kept for the result. When cay-net dies the run goes on: its connections end, new ones are refused.
  */
 #include <errno.h>
@@ -234,7 +234,7 @@ int cay_run_network_attach(struct cay_run *run, struct cay_error *err)
         return 0;
 }
 
-void cay_run_network_close(struct cay_run *run)
+void cay_run_network_hang_up(struct cay_run *run)
 {
         struct cay_run_network *n = &run->network;
 
@@ -246,6 +246,12 @@ void cay_run_network_close(struct cay_run *run)
         if (n->link.kind != NULL) {
                 engine_link_forget(&n->link, &n->hello);
                 engine_link_forget(&n->link, &n->add);
-                engine_link_close(&n->link);
+                engine_link_lose(&n->link);
         }
+}
+
+void cay_run_network_close(struct cay_run *run)
+{
+        if (run->network.link.kind != NULL)
+                engine_link_close(&run->network.link);
 }

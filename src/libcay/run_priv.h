@@ -120,8 +120,9 @@ int cay_run_network_open(struct cay_run *run, struct cay_error *err); /* starts 
 int cay_run_network_attach(struct cay_run *run,
                            struct cay_error *err); /* the box is there: its sockets go to cay-net */
 void cay_run_network_note(struct cay_run *run, const void *bytes, size_t len); /* output */
-void cay_run_network_judge(struct cay_run *run); /* fills facts and result of a command that has ended */
-void cay_run_network_close(struct cay_run *run); /* waits until cay-net is gone */
+void cay_run_network_judge(struct cay_run *run);   /* fills facts and result of a command that has ended */
+void cay_run_network_hang_up(struct cay_run *run); /* cay-net ends */
+void cay_run_network_close(struct cay_run *run);   /* behind that: waits until it is gone */
 
 /* run_io.c */
 void cay_run_output(struct cay_run *run, enum cay_stream stream, const void *bytes, size_t len);

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 
@@ -120,6 +121,21 @@ class Network(unittest.TestCase):
                             (("--allow", "preset:nothing"), "nothing")):
             got = run(*words, "--", "true", status=2)
             self.assertIn(text, got.stderr, words)
+
+    def test_no_cay_net(self):
+        """It is started when the sandbox is being made already: where it cannot be, that is the error, and the sandbox is removed."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("cay", "cay-warden", "cay-init"):
+                shutil.copy(os.path.join(BUILD, name), folder)
+            for script, said in ((None, f"start {folder}/cay-net: No such file or directory"), ("#!/bin/sh\nexit 1\n", "cay-net is gone")):
+                if script:
+                    with open(f"{folder}/cay-net", "w", encoding="utf-8") as f:
+                        f.write(script)
+                    os.chmod(f"{folder}/cay-net", 0o755)
+                done = subprocess.run([f"{folder}/cay", "run", "--json", "--allow", "a.example", "--", "echo", "ran"], capture_output=True, text=True,
+                                      timeout=PATIENCE_S, check=False, cwd="/")
+                told = json.loads(done.stdout)
+                self.assertEqual((done.returncode, told["status"], told["stdout"], told["error"]["message"]), (125, "failed", "", said))
 
     def test_nothing_stays(self):
         self.fetch("--allow", f"{HOST}:{self.port}", urls=[f"http://{HOST}:{self.port}/"])
