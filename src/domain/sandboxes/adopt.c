@@ -181,9 +181,7 @@ static void on_no_welcome(struct cay_timer *t)
         if (cay_sandbox_pending(sb) != CAY_PENDING_ADOPT) /* it answered; that is being stored */
                 return;
         cay_sandbox_move(sb, CAY_SANDBOX_EVENT_MEET);
-        sb->unresponsive = true;
-        sb->misses = sb->service->env.ping_misses;
-        sb->lost_at_ms = cay_clock_ms();
+        cay_link_silence(sb);
         cay_sandbox_fail(sb, CAY_CAUSE_ENGINE_LOST, "the sandbox does not answer");
         cay_adopt_done(sb);
 }

@@ -18,6 +18,50 @@
 #define SHORT_WAIT_MS 10u
 #define GONE_LOOKS 60 /* of CAY_SERVICE_GONE_MS each: how long the last messages of a box are read */
 
+/* Phases */
+
+static const struct cay_phase_row phases[CAY_LINK_PHASE_COUNT] = {
+        [CAY_LINK_NONE] = { "none", CAY_PHASE_BIT(CAY_LINK_UP) | CAY_PHASE_BIT(CAY_LINK_LOST) },
+        [CAY_LINK_UP] = { "up", CAY_PHASE_BIT(CAY_LINK_NONE) | CAY_PHASE_BIT(CAY_LINK_PINGED) |
+                                        CAY_PHASE_BIT(CAY_LINK_LOST) },
+        [CAY_LINK_PINGED] = { "pinged", CAY_PHASE_BIT(CAY_LINK_NONE) | CAY_PHASE_BIT(CAY_LINK_UP) |
+                                                CAY_PHASE_BIT(CAY_LINK_LOST) },
+        [CAY_LINK_LOST] = { "lost", CAY_PHASE_BIT(CAY_LINK_NONE) | CAY_PHASE_BIT(CAY_LINK_UP) },
+};
+
+const struct cay_phase_table cay_link_phases = { "link", phases, CAY_LINK_PHASE_COUNT };
+
+static void move(struct cay_sandbox *sb, enum cay_link_phase to)
+{
+        if (sb->link != to)
+                sb->link = (enum cay_link_phase)cay_phase_move(&cay_link_phases, sb->link, to, sb->id);
+}
+
+/* No ping waits any more. */
+static void forget_ping(struct cay_sandbox *sb)
+{
+        if (sb->link == CAY_LINK_PINGED)
+                move(sb, CAY_LINK_UP);
+        sb->misses = 0;
+}
+
+bool cay_link_is_silent(const struct cay_sandbox *sb)
+{
+        return sb->misses >= sb->service->env.ping_misses;
+}
+
+void cay_link_silence(struct cay_sandbox *sb)
+{
+        sb->misses = sb->service->env.ping_misses;
+        sb->lost_at_ms = cay_clock_ms();
+}
+
+void cay_link_resumed(struct cay_sandbox *sb)
+{
+        forget_ping(sb);
+        sb->lost_at_ms = sb->link == CAY_LINK_LOST ? cay_clock_ms() : 0;
+}
+
 static void relink(struct cay_sandbox *sb);
 
 static void on_gone_late(struct cay_timer *t);
@@ -31,9 +75,7 @@ static void gone(struct cay_sandbox *sb, enum cay_cause as, const char *text)
 
 static void answers(struct cay_sandbox *sb)
 {
-        sb->ping_out = false;
-        sb->misses = 0;
-        sb->unresponsive = false;
+        forget_ping(sb);
         sb->engine_was_down = false;
         sb->lost_at_ms = 0;
         cay_sandbox_recover(sb);
@@ -122,8 +164,7 @@ static void on_lost(struct cay_box_client *c, int reason)
         struct cay_sandbox *sb = cay_box_client_ctx(c);
 
         cay_log_debug("link lost", "id=%s reason=%d", sb->id, reason);
-        sb->link_lost = true;
-        sb->ping_out = false;
+        move(sb, CAY_LINK_LOST);
         if (sb->lost_at_ms == 0)
                 sb->lost_at_ms = cay_clock_ms();
         if (sb->gone_timer.loop != NULL) { /* the engine reported it before, and now nothing more can come */
@@ -143,7 +184,7 @@ static void on_relinked(struct cay_async *e, const struct cay_error *err)
 {
         struct cay_sandbox *sb = e->sandbox;
 
-        if (sb == NULL || is_bad(sb) || !sb->link_lost)
+        if (sb == NULL || is_bad(sb) || sb->link != CAY_LINK_LOST)
                 return;
         if (err->code == CAY_NOT_FOUND) {
                 if (sb->engine_was_down)
@@ -160,9 +201,10 @@ static void on_relinked(struct cay_async *e, const struct cay_error *err)
         cay_sandbox_note_ports(sb, &e->box);
         e->service->relinks++;
         sb->linked_at_ms = cay_clock_ms();
-        sb->link_lost = cay_box_client_attach_take(sb->client, cay_take_fd(e->box.link_fd)) < 0;
-        if (sb->link_lost)
+        if (cay_box_client_attach_take(sb->client, cay_take_fd(e->box.link_fd)) < 0)
                 again(sb);
+        else
+                move(sb, CAY_LINK_UP);
         cay_tick_sandbox(sb, 0);
 }
 
@@ -187,7 +229,7 @@ static void relink(struct cay_sandbox *sb)
 
 void cay_link_again(struct cay_sandbox *sb)
 {
-        if (!sb->link_lost)
+        if (sb->link != CAY_LINK_LOST)
                 return;
         sb->relink_tries = 0;
         cay_timer_clear(&sb->relink_timer);
@@ -214,8 +256,8 @@ int cay_link_attach(struct cay_sandbox *sb, int fd, bool adopting, struct cay_er
                 cay_box_client_await_welcome(sb->client);
         sb->linked_at_ms = cay_clock_ms();
         sb->ping_at_ms = sb->linked_at_ms + sb->service->env.ping_ms;
+        move(sb, fd < 0 ? CAY_LINK_LOST : CAY_LINK_UP);
         if (fd < 0) {
-                sb->link_lost = true;
                 again(sb);
                 return 0;
         }
@@ -231,7 +273,8 @@ void cay_link_close(struct cay_sandbox *sb)
         cay_timer_clear(&sb->gone_timer);
         cay_timer_clear(&sb->adopt_timer);
         cay_box_client_free(cay_take(sb->client));
-        sb->link_lost = sb->unresponsive = sb->ping_out = sb->engine_was_down = false;
+        move(sb, CAY_LINK_NONE);
+        sb->engine_was_down = false;
         sb->misses = sb->relink_tries = sb->short_lives = sb->gone_looks = 0;
         sb->lost_at_ms = 0;
 }
@@ -245,15 +288,13 @@ static bool is_given_up(const struct cay_sandbox *sb, uint64_t now_ms)
 
 static void miss(struct cay_sandbox *sb, uint64_t now_ms)
 {
-        const struct cay_service_env *env = &sb->service->env;
         char text[120];
 
         if (sb->lost_at_ms == 0)
                 sb->lost_at_ms = now_ms;
         sb->misses++;
-        if (sb->misses < env->ping_misses)
+        if (!cay_link_is_silent(sb))
                 return;
-        sb->unresponsive = true;
         if (is_given_up(sb, now_ms)) {
                 gone(sb, CAY_CAUSE_ENGINE_LOST,
                      sb->options.machine != NULL ? "its machine was away for too long (agent_away)"
@@ -263,7 +304,7 @@ static void miss(struct cay_sandbox *sb, uint64_t now_ms)
         if (cay_sandbox_state(sb) == CAY_STATE_ERROR && sb->cause == CAY_CAUSE_ENGINE_LOST)
                 return; /* reported already; whether link or box is silent may change at every check */
         snprintf(text, sizeof(text),
-                 sb->link_lost ? "the sandbox cannot be reached" : "the sandbox does not answer");
+                 sb->link == CAY_LINK_LOST ? "the sandbox cannot be reached" : "the sandbox does not answer");
         cay_sandbox_fail(sb, CAY_CAUSE_ENGINE_LOST, text);
 }
 
@@ -276,11 +317,11 @@ void cay_link_ping(struct cay_sandbox *sb, uint64_t now_ms)
         sb->ping_at_ms = now_ms + sb->service->env.ping_ms;
         if (sb->clones > 0)
                 return; /* it stands still */
-        if (sb->ping_out || sb->link_lost || cay_box_client_awaits_welcome(sb->client))
+        if (sb->link != CAY_LINK_UP || cay_box_client_awaits_welcome(sb->client))
                 miss(sb, now_ms);
         else if (cay_box_client_ping(sb->client, now_ms) == 0)
-                sb->ping_out = true;
-        if (!is_bad(sb) && sb->ping_out && sb->misses > 0)
+                move(sb, CAY_LINK_PINGED);
+        if (!is_bad(sb) && sb->link == CAY_LINK_PINGED && sb->misses > 0)
                 cay_box_client_ping(sb->client, now_ms); /* repeated: the answer may come to any of them */
 }
 
@@ -315,7 +356,7 @@ void cay_link_on_gone(void *ctx, const char *id)
         /* A new helper may be there before the last messages of the box are read. */
         sb->engine_was_down |=
                 row->engine->ops->health != NULL && row->engine->ops->health(row->engine, &ignored) < 0;
-        if (sb->link_lost)
+        if (sb->link == CAY_LINK_LOST)
                 ended(sb);
         else
                 cay_timer_set(s->loop, &sb->gone_timer, CAY_SERVICE_GONE_MS, on_gone_late);

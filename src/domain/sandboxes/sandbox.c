@@ -272,7 +272,7 @@ void cay_sandbox_fill_view(struct cay_sandbox *sb, struct cay_sandbox_view *ret)
                 .cause_text = rests ? sb->cause_text : "",
                 .kept = rests && sb->kept &&
                         sb->cause != CAY_CAUSE_DISK, /* damaged files are not the same files */
-                .linked = sb->client != NULL && !sb->link_lost && !sb->unresponsive,
+                .linked = (sb->link == CAY_LINK_UP || sb->link == CAY_LINK_PINGED) && !cay_link_is_silent(sb),
                 .busy_with = pending_word(cay_sandbox_pending(sb)),
                 .created_wall_ms = sb->created_wall_ms,
                 .started_wall_ms = sb->started_wall_ms,

@@ -105,8 +105,7 @@ static void on_thawed_stored(struct cay_async *e, const struct cay_error *err)
         /* If adopted while paused, it could not greet us yet: it is unusable until it does. */
         is_silent = sb->client != NULL && cay_box_client_awaits_welcome(sb->client);
         cay_sandbox_move(sb, is_silent ? CAY_SANDBOX_EVENT_THAW : CAY_SANDBOX_EVENT_DONE);
-        sb->misses = 0;
-        sb->ping_out = false;
+        cay_link_resumed(sb);
         cay_tick_sandbox(sb, 0);
         if (is_silent)
                 cay_timer_set(sb->service->loop, &sb->adopt_timer, CAY_SERVICE_WELCOME_MS, on_no_greeting);

@@ -108,7 +108,7 @@ bool cay_service_is_ready(const struct cay_service *s)
 static bool is_sending(const struct cay_sandbox *sb)
 {
         return sb->client != NULL && cay_box_client_is_attached(sb->client) &&
-               cay_sandbox_state(sb) != CAY_STATE_PAUSED && !sb->unresponsive &&
+               cay_sandbox_state(sb) != CAY_STATE_PAUSED && !cay_link_is_silent(sb) &&
                !cay_box_client_is_flushed(sb->client);
 }
 
@@ -180,7 +180,7 @@ static void count_sandbox(const struct cay_sandbox *sb, struct cay_service_healt
         ret->known++;
         ret->by_state[cay_sandbox_state(sb)]++;
         ret->alive += cay_state_has_box(cay_sandbox_state(sb));
-        ret->links_lost += sb->has_box && (sb->link_lost || sb->unresponsive);
+        ret->links_lost += sb->has_box && (sb->link == CAY_LINK_LOST || cay_link_is_silent(sb));
         ret->execs_running += sb->running;
         ret->channels += sb->channel_count;
         for (const struct cay_exec *x = sb->execs; x != NULL; x = x->next)

@@ -20,6 +20,7 @@
  */
 #pragma once
 
+#include "foundation/base/phase.h"
 #include "foundation/base/buf.h"
 #include "foundation/base/json_out.h"
 #include "foundation/base/log.h"
@@ -125,6 +126,15 @@ struct cay_engine_row {
         bool files_known;          /* the store says that there are none */
 };
 
+enum cay_link_phase {
+        CAY_LINK_NONE, /* there is no client */
+        CAY_LINK_UP,
+        CAY_LINK_PINGED, /* up, and a ping waits for its answer */
+        CAY_LINK_LOST,   /* its stream is gone; another one is asked for */
+        CAY_LINK_PHASE_COUNT
+};
+extern const struct cay_phase_table cay_link_phases;
+
 struct cay_sandbox {
         struct cay_service *service;
         struct cay_engine_row *engine; /* its engine; owned by the service */
@@ -212,8 +222,9 @@ struct cay_sandbox {
 
         /* the link */
         struct cay_box_client *client; /* owned */
-        bool link_lost, unresponsive, ping_out, adopting;
-        bool engine_was_down; /* while the link was lost */
+        enum cay_link_phase link;      /* only link.c writes it */
+        bool adopting;                 /* the start waits for it: counted in the service's */
+        bool engine_was_down;          /* while the link was lost */
         unsigned misses, relink_tries, short_lives;
         unsigned gone_looks; /* rounds of reading the last messages of a box that is gone */
         uint64_t ping_at_ms, lost_at_ms, linked_at_ms; /* monotonic */
@@ -649,7 +660,11 @@ void cay_sandbox_let_figures_go(
 /* Takes fd; -1: none yet, it is requested later. */
 int cay_link_attach(struct cay_sandbox *sb, int fd, bool adopting, struct cay_error *err);
 void cay_link_close(struct cay_sandbox *sb);
-void cay_link_again(struct cay_sandbox *sb); /* requests a lost link now */
+bool cay_link_is_silent(
+        const struct cay_sandbox *sb);         /* it missed so many pings that it counts as unreachable */
+void cay_link_silence(struct cay_sandbox *sb); /* as if it had missed them */
+void cay_link_resumed(struct cay_sandbox *sb); /* it was paused, and could not answer */
+void cay_link_again(struct cay_sandbox *sb);   /* requests a lost link now */
 void cay_link_ping(struct cay_sandbox *sb, uint64_t now_ms);
 void cay_link_on_gone(void *ctx, const char *id); /* called by an engine: ctx is its row */
 

@@ -83,11 +83,10 @@ static void an_error_is_told_once(void **state)
                 struct cay_sandbox *sb = cay_table_find(t->service, id);
 
                 sb->ping_at_ms = 0;
-                sb->ping_out = true;
-                sb->link_lost = i % 2;
+                sb->link = i % 2 ? CAY_LINK_LOST : CAY_LINK_PINGED;
                 cay_link_ping(sb, cay_clock_ms());
         }
-        cay_table_find(t->service, id)->link_lost = false;
+        cay_table_find(t->service, id)->link = CAY_LINK_UP;
         settle(t);
         assert_int_equal(look(t, id).state, CAY_STATE_ERROR);
         assert_int_equal(fake_store_count(t->store, CAY_STORE_EVENT), before + 1);
@@ -104,6 +103,42 @@ static void paused_boxes_are_not_asked(void **state)
         for (unsigned i = 0; i < 20; i++)
                 cay_loop_round(t->loop, 10);
         assert_int_equal(look(t, id).state, CAY_STATE_PAUSED);
+}
+
+/* What it missed before a pause is not counted with what it misses afterwards: it would be given up at once. */
+static void misses_before_a_pause_are_forgotten(void **state)
+{
+        struct test *t = *state;
+        struct cay_sandbox *sb;
+        char id[CAY_NAME_MAX + 1];
+
+        stop_pings(t);
+        create(t, id);
+        settle(t);
+        sb = cay_table_find(t->service, id);
+        sb->link = CAY_LINK_PINGED;
+        sb->misses = 1;
+        sb->lost_at_ms = 1;
+        assert_int_equal(change(t, pause, id), CAY_OK);
+        assert_int_equal(change(t, resume, id), CAY_OK);
+        assert_int_equal(sb->link, CAY_LINK_UP);
+        assert_int_equal(sb->misses, 0);
+        assert_int_equal(sb->lost_at_ms, 0);
+}
+
+static void every_pair_of_phases(void **state)
+{
+        const bool legal[CAY_LINK_PHASE_COUNT][CAY_LINK_PHASE_COUNT] = {
+                [CAY_LINK_NONE] = { [CAY_LINK_UP] = true, [CAY_LINK_LOST] = true },
+                [CAY_LINK_UP] = { [CAY_LINK_NONE] = true, [CAY_LINK_PINGED] = true, [CAY_LINK_LOST] = true },
+                [CAY_LINK_PINGED] = { [CAY_LINK_NONE] = true, [CAY_LINK_UP] = true, [CAY_LINK_LOST] = true },
+                [CAY_LINK_LOST] = { [CAY_LINK_NONE] = true, [CAY_LINK_UP] = true },
+        };
+
+        assert_true(cay_phase_table_is_sound(&cay_link_phases));
+        for (unsigned from = 0; from < CAY_LINK_PHASE_COUNT; from++)
+                for (unsigned to = 0; to < CAY_LINK_PHASE_COUNT; to++)
+                        assert_int_equal(cay_phase_may(&cay_link_phases, from, to), legal[from][to]);
 }
 
 static void an_engine_that_is_away_and_back(void **state)
@@ -371,6 +406,8 @@ int main(void)
                 TEST(a_mute_box_is_in_error_and_comes_back),
                 TEST(an_error_is_told_once),
                 TEST(paused_boxes_are_not_asked),
+                TEST(misses_before_a_pause_are_forgotten),
+                cmocka_unit_test(every_pair_of_phases),
                 TEST(an_engine_that_is_away_and_back),
                 TEST(a_machine_that_is_away_for_long),
                 TEST(an_engine_that_lost_its_boxes),
