@@ -12,7 +12,7 @@ TOOL = os.path.join(TOP, "tools", "check_paths")
 def check(text, status, *lines):
     """One run over a tree with these documents; `lines` must be all that it finds."""
     with tempfile.TemporaryDirectory(prefix="cay-paths-") as root:
-        files = {"docs/other.md": text, "src/low/base/a.c": "", "src/low/sys/b.h": "", "src/prog/main.c": "",
+        files = {"docs/other.md": text, "src/low/base/a.c": "int on_a(void);", "src/low/sys/b.h": "", "src/prog/main.c": "",
                  "tools/t": ""}
         for name, content in files.items():
             os.makedirs(os.path.dirname(os.path.join(root, name)), exist_ok=True)
@@ -30,6 +30,8 @@ def main():
     check("words: `a/b`, `text/plain`, `GET /x.c y`, `.def` and `--flag`", 0)
     check("one\n`low/base/b.c`\n", 1, "docs/other.md:2: there is no low/base/b.c")
     check("`nothing.h` `tools/u`", 1, "docs/other.md:1: there is no nothing.h", "docs/other.md:1: there is no tools/u")
+    check("`base/a.c` (`on_a`), and `base/a.c` (the first)", 0)
+    check("`base/a.c` (`on_b`)", 1, "docs/other.md:1: there is no on_b in base/a.c")
     print("ok")
 
 
