@@ -40,7 +40,7 @@ class Build extends HTMLElement {
 
   /** A build that runs already is followed. It goes on in the daemon when this page goes: it is not ended by looking away. */
   async #build() {
-    const body = { stream: true, anew: this.known === 'built' };
+    const body = { stream: true, no_cache: this.known === 'built' };
     this.output?.el.remove();
     this.output = new Output();
     this.append(this.output.el);

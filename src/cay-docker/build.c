@@ -217,10 +217,11 @@ static void join_take(struct docker_image_task *t, const struct docker_request *
 {
         struct cay_error err = { 0 };
 
-        if (req->image.flags & ~t->req.image.flags & DOCKER_BUILD_ANEW) {
+        if (req->image.flags & ~t->req.image.flags & DOCKER_BUILD_NO_CACHE) {
                 close(fd);
                 cay_fail(&err, CAY_CONFLICT,
-                         "template '%s' is being built, and not anew: wait for it, or follow it without anew",
+                         "template '%s' is being built with Docker's cache; wait for it, or follow it "
+                         "without no_cache",
                          t->req.image.name);
         } else {
                 add_reader_take(t, req, fd, &err);

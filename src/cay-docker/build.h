@@ -70,6 +70,6 @@ const struct docker_found *docker_found_newest(const struct docker_found *rows, 
 int docker_found_put_path(const char *name, struct cay_buf *out);
 int docker_image_put_path(const char *image, struct cay_buf *out); /* "/images/…/json". 0 or -errno */
 /* "/build?…" for these files. 0 or -errno. */
-int docker_build_put_path(const struct docker_context *c, const char *instance, bool anew,
+int docker_build_put_path(const struct docker_context *c, const char *instance, bool no_cache,
                           struct cay_buf *out);
 bool docker_template_is_name(const char *name, size_t size); /* ends, and is a template's */

@@ -145,7 +145,7 @@ int docker_image_put_path(const char *image, struct cay_buf *out)
         return r == 0 ? cay_buf_puts(out, "/json") : r;
 }
 
-int docker_build_put_path(const struct docker_context *c, const char *instance, bool anew,
+int docker_build_put_path(const struct docker_context *c, const char *instance, bool no_cache,
                           struct cay_buf *out)
 {
         const char *const labels[] = { "cay.template", c->name,  "cay.context", c->hash,
@@ -154,8 +154,8 @@ int docker_build_put_path(const struct docker_context *c, const char *instance, 
                 out,
                 "/build?t=cay/%s:%s&rm=1&forcerm=1&pull=0&nocache=%d&networkmode=%s&memory=%llu"
                 "&memswap=%llu&dockerfile=",
-                c->name, c->hash, anew, c->bridge ? "bridge" : "none", (unsigned long long)c->memory_bytes,
-                (unsigned long long)c->memory_bytes);
+                c->name, c->hash, no_cache, c->bridge ? "bridge" : "none",
+                (unsigned long long)c->memory_bytes, (unsigned long long)c->memory_bytes);
 
         if (r == 0)
                 r = put_coded(out, c->dockerfile);

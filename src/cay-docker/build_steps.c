@@ -107,7 +107,7 @@ static void begin_build(struct docker_image_task *t)
         cay_buf_clear(&t->path);
         if (r == 0)
                 r = docker_build_put_path(&t->context, t->broker->options.instance,
-                                          t->req.image.flags & DOCKER_BUILD_ANEW, &t->path);
+                                          t->req.image.flags & DOCKER_BUILD_NO_CACHE, &t->path);
         if (r < 0) {
                 cay_fail_sys(&t->why, CAY_INTERNAL, r, "ask Docker for a build");
                 docker_image_finish(t);
@@ -298,7 +298,7 @@ static void on_looked(struct docker_image_task *t)
                 row->trouble[0] = '\0';
         }
         t->up_to_date = newest && strcmp(newest->context, t->context.hash) == 0 &&
-                        !(t->req.image.flags & DOCKER_BUILD_ANEW);
+                        !(t->req.image.flags & DOCKER_BUILD_NO_CACHE);
         if (t->up_to_date) {
                 say(t, "its files have not changed: there is nothing to build");
                 docker_image_end_build(t, "", "");

@@ -50,8 +50,8 @@ enum cay_build_flow { CAY_BUILD_FOLLOW, CAY_BUILD_PAUSE, CAY_BUILD_LEAVE };
 
 struct cay_build { /* the caller's until the job is finished */
         const char *template_name;
-        bool anew;    /* also when nothing has changed, and without a cache */
-        bool cancels; /* cancels it when nobody receives its lines any more */
+        bool no_cache; /* also when nothing has changed, and without a cache */
+        bool cancels;  /* cancels it when nobody receives its lines any more */
         /*
          * Its output, line by line, without line ends; never called after the job's end or CAY_BUILD_LEAVE.
          * May be NULL.

@@ -20,13 +20,13 @@
 
 struct args {
         const char *name;
-        bool anew, cancel, stream;
+        bool no_cache, cancel, stream;
 };
 
 static const struct cay_field fields[] = {
         { "name", CAY_FIELD_TEXT, offsetof(struct args, name), 0, "the template", .min = 1,
           .max = CAY_TEMPLATE_NAME_MAX },
-        { "anew", CAY_FIELD_BOOL, offsetof(struct args, anew), 0,
+        { "no_cache", CAY_FIELD_BOOL, offsetof(struct args, no_cache), 0,
           "build every step, even if nothing has changed" },
         { "cancel", CAY_FIELD_BOOL, offsetof(struct args, cancel), 0,
           "end the build if this client disconnects, unless others follow it" },
@@ -172,7 +172,7 @@ static struct building *make(struct cay_op_call *c, const struct args *a)
         s->from_ms = cay_clock_ms();
         snprintf(s->name, sizeof(s->name), "%s", a->name);
         s->build.template_name = s->name;
-        s->build.anew = a->anew;
+        s->build.no_cache = a->no_cache;
         s->build.cancels = a->cancel;
         s->build.on_line = on_line;
         cay_buf_init(&s->tail, TAIL_MAX);

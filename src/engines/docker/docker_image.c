@@ -153,7 +153,7 @@ void docker_image_build(struct engine_link *l, struct cay_loop *loop, struct cay
         k->build = b;
         k->image = &b->image;
         b->engine = k;
-        req.image.flags = (b->cancels ? DOCKER_BUILD_CANCEL : 0) | (b->anew ? DOCKER_BUILD_ANEW : 0);
+        req.image.flags = (b->cancels ? DOCKER_BUILD_CANCEL : 0) | (b->no_cache ? DOCKER_BUILD_NO_CACHE : 0);
         if (!cay_str_copy(req.image.name, sizeof(req.image.name), b->template_name)) {
                 cay_fail(&err, CAY_INVALID, "template: the name is too long");
                 finish(k, &err);

@@ -43,8 +43,8 @@ enum docker_plan_flags {
 };
 
 enum docker_build_flags {
-        DOCKER_BUILD_CANCEL = 1, /* the build is cancelled when nobody reads its lines any more */
-        DOCKER_BUILD_ANEW = 2,   /* build even when nothing has changed, and without Docker's cache */
+        DOCKER_BUILD_CANCEL = 1,   /* the build is cancelled when nobody reads its lines any more */
+        DOCKER_BUILD_NO_CACHE = 2, /* build even when nothing has changed, and without Docker's cache */
         DOCKER_BUILD_ALL = 3,
 };
 

@@ -85,7 +85,7 @@ class PageHelper(Helper):
     """For tests/integration/page/steps_builds.mjs."""
 
     def begin(self, owner, name):
-        r, c = self.d.begin("POST", f"/api/templates/{name}/build", {"anew": True}, token=self.d.make_token("--scope", "admin"),
+        r, c = self.d.begin("POST", f"/api/templates/{name}/build", {"no_cache": True}, token=self.d.make_token("--scope", "admin"),
                             headers={"Accept": "application/x-ndjson"})
         wait_for("the build", lambda: json.loads(r.readline()).get("line") == "begun")
         r.close()
@@ -217,7 +217,7 @@ class Images(unittest.TestCase):
         self.assertEqual(images("box"), [first])
         got = self.build("box")
         self.d.must(200, "DELETE", f"/api/sandboxes/{box}")
-        got = self.build("box", anew=True)
+        got = self.build("box", no_cache=True)
         self.assertFalse(got["up_to_date"])
         self.assertEqual(images("box"), [got["image"]])
         self.assertEqual(len(self.ask("template_list", 200, "")["templates"]), 11)
@@ -260,7 +260,7 @@ class Images(unittest.TestCase):
         r, c = self.stream("slow", cancel=True)
         wait_for("the build", lambda: json.loads(r.readline()).get("line") == "begun")
         self.assertEqual(self.state("slow"), "building")
-        self.assertIn("not anew", self.build("slow", 409, anew=True)["error"]["message"])
+        self.assertIn("without no_cache", self.build("slow", 409, no_cache=True)["error"]["message"])
         self.assertIn("being built", self.ask("template_remove", 409, "slow")["error"]["message"])
         second, other = self.stream("slow", cancel=True)
         wait_for("the same build", lambda: json.loads(second.readline()).get("line") == "begun")
@@ -336,7 +336,7 @@ class Images(unittest.TestCase):
         lines = [json.loads(line).get("line", "") for line in r.read().splitlines() if line]
         c.close()
         self.assertTrue(any("\x1b[32mgreen\x1b[0m" in line for line in lines), lines)  # data, as it came
-        p = self.cay("build", "coloured", "--anew")
+        p = self.cay("build", "coloured", "--no-cache")
         self.assertEqual(p.returncode, 0, p)
         self.assertIn("\nred and green, 100%\n", p.stdout)
         self.assertNotRegex(p.stdout + p.stderr, "[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -74,7 +74,7 @@ export async function build_state_is_shown(p) {
   await card.locator('button:has-text("Rebuild")').click();
   await card.locator('.build .output:has-text("Step 2/2 : COPY")').waitFor();
   await card.locator('.build .state.ready:has-text("built")').waitFor();
-  check(asked.stream === true && asked.anew === false, `the op is asked to stream: ${JSON.stringify(asked)}`);
+  check(asked.stream === true && asked.no_cache === false, `the op is asked to stream: ${JSON.stringify(asked)}`);
   await look(tab, 'build');
   await admin.leave();
 }

@@ -319,7 +319,7 @@ static void test_one_that_runs_is_joined(void **state)
         (void)state;
         two_follow(&first, &second);
         expect_line(second, "held\n");
-        third = follow(DOCKER_BUILD_ANEW);
+        third = follow(DOCKER_BUILD_NO_CACHE);
         assert_true(hear(&a));
         assert_int_equal(a.seq, front.seq);
         assert_int_equal(a.code, CAY_CONFLICT);

@@ -1787,7 +1787,7 @@ export interface TemplateBuildArgs {
   /** the template */
   name: string;
   /** build every step, even if nothing has changed */
-  anew?: boolean | null;
+  no_cache?: boolean | null;
   /** end the build if this client disconnects, unless others follow it */
   cancel?: boolean | null;
   /** answer with a stream of events */

@@ -46,7 +46,7 @@ OPS: Dict[str, Op] = {
     "volume_remove": Op("volume_remove", "DELETE", "/api/volumes/{name}", ('name',), (), ('owner', 'engine'), False, "exec"),
     "template_list": Op("template_list", "GET", "/api/templates", (), ('task',), (), False, "read"),
     "template_get": Op("template_get", "GET", "/api/templates/{name}", ('name',), (), (), False, "read"),
-    "template_build": Op("template_build", "POST", "/api/templates/{name}/build", ('name',), (), ('anew', 'cancel', 'stream'), False, "admin"),
+    "template_build": Op("template_build", "POST", "/api/templates/{name}/build", ('name',), (), ('no_cache', 'cancel', 'stream'), False, "admin"),
     "template_remove": Op("template_remove", "DELETE", "/api/templates/{name}/image", ('name',), (), (), False, "admin"),
     "intent_detect": Op("intent_detect", "POST", "/api/intent", (), (), ('message',), False, "read"),
     "code_run": Op("code_run", "POST", "/api/run", (), (), ('code', 'language', 'command', 'template', 'task', 'trigger', 'files', 'keep', 'idle_timeout', 'from_message', 'workdir', 'cwd', 'user', 'stdin', 'open_stdin', 'timeout', 'cpu_time', 'output_limit', 'output_cut', 'stream', 'max_output', 'name', 'labels', 'metadata', 'env', 'limits', 'memory_limit', 'cpu_limit', 'may_skip', 'engine', 'network', 'network_mode', 'allow', 'deny', 'private_network', 'private_name', 'secrets', 'init', 'ports', 'volumes', 'workspace', 'read_only', 'on_timeout', 'sleep_after_s', 'checkpoint', 'font_cache', 'record', 'machine', 'browser_seconds', 'browser_follows', 'confirm', 'execution_id'), False, "exec"),

@@ -648,18 +648,18 @@ class Ops:
         self,
         *,
         name: str,
-        anew: Optional[bool] = None,
+        no_cache: Optional[bool] = None,
         cancel: Optional[bool] = None,
         stream: Optional[bool] = None,
     ) -> TemplateBuildResult:
         """Builds a template's image from its Dockerfile, unless its files have not changed, or follows the build that runs; answers when it is done, or streams the output
 
         name: the template
-        anew: build every step, even if nothing has changed
+        no_cache: build every step, even if nothing has changed
         cancel: end the build if this client disconnects, unless others follow it
         stream: answer with a stream of events
         """
-        return cast(TemplateBuildResult, self._call("template_build", {"name": name, "anew": anew, "cancel": cancel, "stream": stream}))
+        return cast(TemplateBuildResult, self._call("template_build", {"name": name, "no_cache": no_cache, "cancel": cancel, "stream": stream}))
 
     def template_remove(self, *, name: str) -> TemplateRemoveResult:
         """Removes the image that was built for a template; the template stays
