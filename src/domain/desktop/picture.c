@@ -95,3 +95,15 @@ void cay_picture_row(const struct cay_picture *p, const uint8_t *pixels, unsigne
                         ret[i] = (uint8_t)(sum[i] / whole);
         }
 }
+
+/* All rows of the screen that both stand for are the same. */
+bool cay_picture_repeats(const struct cay_picture *p, const uint8_t *pixels, unsigned y)
+{
+        uint64_t H = p->screen_height, h = p->height, last = ((y + 1) * H - 1) / h;
+        size_t bytes = (size_t)p->screen_width * 4;
+
+        for (uint64_t sy = (y - 1) * H / h + 1; sy <= last; sy++)
+                if (memcmp(pixels + sy * bytes, pixels + (sy - 1) * bytes, bytes) != 0)
+                        return false;
+        return true;
+}

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "foundation/base/error.h"
@@ -29,3 +30,5 @@ void cay_picture_back(const struct cay_picture *p, unsigned x, unsigned y, unsig
  * One row of the picture: width × {R, G, B}. Every pixel is the mean of the area that it stands for. pixels: the screen's, {B, G, R, 0}.
  */
 void cay_picture_row(const struct cay_picture *p, const uint8_t *pixels, unsigned y, uint8_t *ret);
+/* Whether a row, not the first one, is the same as the one before it. That takes much less time than to make it. */
+bool cay_picture_repeats(const struct cay_picture *p, const uint8_t *pixels, unsigned y);

@@ -104,8 +104,11 @@ static void on_next(struct cay_timer *t)
         if (s->m.is_over)
                 return;
         for (; rows > 0 && s->y < s->picture.height; rows--, s->y++) {
-                cay_picture_row(&s->picture, s->m.rfb.pixels, s->y, s->row);
-                if (cay_png_row(s->png, s->row) < 0) {
+                bool repeats = s->y > 0 && cay_picture_repeats(&s->picture, s->m.rfb.pixels, s->y);
+
+                if (!repeats)
+                        cay_picture_row(&s->picture, s->m.rfb.pixels, s->y, s->row);
+                if (cay_png_row(s->png, repeats ? NULL : s->row) < 0) {
                         fail_picture(s);
                         return;
                 }

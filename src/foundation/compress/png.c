@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * PNG: a signature, then chunks of length, type, bytes and checksum. A row is filtered with the difference to its left or to its upper
- * neighbour, whichever is smaller in sum, which suits screens; zlib does the rest.
+ * neighbour, whichever is smaller in sum, which suits screens; zlib does the rest. From level 4 on it looks for a better match at every byte of a
+ * match that it has, which takes twice the time on screens and saves a tenth of their bytes.
  */
 #include "foundation/compress/png.h"
 
@@ -11,7 +12,7 @@
 #include <zlib.h>
 
 #define PIECE (32u * 1024) /* of compressed bytes: one chunk */
-#define LEVEL 4
+#define LEVEL 3
 
 enum { FILTER_SUB = 1, FILTER_UP = 2 };
 
@@ -113,6 +114,10 @@ static const uint8_t *filter(struct cay_png *p, const uint8_t *rgb)
 {
         uint64_t sub = 0, up = 0;
 
+        if (!rgb) {
+                memset(p->up + 1, 0, p->row_bytes);
+                return p->up;
+        }
         for (size_t i = 0; i < p->row_bytes; i++) {
                 uint8_t a = (uint8_t)(rgb[i] - (i >= 3 ? rgb[i - 3] : 0)),
                         b = (uint8_t)(rgb[i] - p->above[i]);
@@ -132,7 +137,8 @@ int cay_png_row(struct cay_png *p, const uint8_t *rgb)
         p->rows++;
         p->z.next_in = (Bytef *)filter(p, rgb);
         p->z.avail_in = (uInt)(p->row_bytes + 1);
-        memcpy(p->above, rgb, p->row_bytes);
+        if (rgb)
+                memcpy(p->above, rgb, p->row_bytes);
         while (p->z.avail_in > 0) {
                 deflate(&p->z, Z_NO_FLUSH); /* fails only without room, which there is */
                 if (p->z.avail_out == 0 && put_piece(p) < 0)

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "foundation/base/cleanup.h"
+
 #include <cmocka.h>
 
 #include "domain/desktop/picture.h"
@@ -60,11 +62,39 @@ static void pixels_are_means(void **state)
         assert_memory_equal(row, ((uint8_t[]){ 3, 2, 1, 134, 132, 130, 255, 255, 255 }), 9);
 }
 
+/* What is said to repeat is the same; where each row is one of the screen, what is the same is said to repeat. */
+static void rows_repeat(void **state)
+{
+        static const unsigned scales[] = { 1000, 750, 500, 333, 50 };
+        enum { SIDE = 60 };
+        static uint8_t screen[SIDE * SIDE * 4], rows[2][SIDE * 3];
+        unsigned found = 0;
+
+        (void)state;
+        for (unsigned y = 0; y < SIDE; y++)
+                memset(screen + y * SIDE * 4, (int)(y < 20 ? 1 : y / 7 + (y % 11 == 0)), SIDE * 4 - 4);
+        for (unsigned i = 0; i < CAY_COUNT(scales); i++) {
+                struct cay_picture p = cay_picture_of(SIDE, SIDE, scales[i]);
+
+                for (unsigned y = 1; y < p.height; y++) {
+                        bool repeats = cay_picture_repeats(&p, screen, y);
+
+                        cay_picture_row(&p, screen, y - 1, rows[0]);
+                        cay_picture_row(&p, screen, y, rows[1]);
+                        found += repeats;
+                        if (repeats || scales[i] == CAY_PICTURE_SCALE_ONE)
+                                assert_int_equal(memcmp(rows[0], rows[1], (size_t)p.width * 3) == 0, repeats);
+                }
+        }
+        assert_true(found > 60);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(points_go_there_and_back),
                 cmocka_unit_test(pixels_are_means),
+                cmocka_unit_test(rows_repeat),
         };
 
         return cmocka_run_group_tests_name("desktop/picture", tests, NULL, NULL);
