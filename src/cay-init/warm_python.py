@@ -34,9 +34,21 @@ def _cay():
     # Variables that a Python reads when it starts
     early = (b"PYTHON", b"LD_", b"LC_", b"LANG", b"MALLOC_", b"GLIBC_", b"GCONV_", b"LOCPATH", b"TZ")
 
+    # All that a start takes from HOME is where the user's own modules are. Where there are none, only the names change.
+    def moves_home(env):
+        home = env.get(b"HOME", b"")
+        if home == start.get(b"HOME"):
+            return True
+        base, folder = site.getuserbase(), site.getusersitepackages()
+        new = os.fsdecode(home).rstrip("/") + "/.local"
+        if not home.startswith(b"/") or not base.endswith("/.local") or sign(folder) or sign(new + folder[len(base):]):
+            return False
+        site.USER_BASE, site.USER_SITE = new, new + folder[len(base):]
+        return True
+
     def differs(env):
-        return any(start.get(name) != env.get(name) for name in {**start, **env}
-                   if name.startswith(early) or name in (b"HOME", b"PATH"))
+        return not moves_home(env) or any(start.get(name) != env.get(name) for name in {**start, **env}
+                                          if name.startswith(early) or name == b"PATH")
 
     def search(name, env):
         if b"/" in name:

@@ -225,7 +225,26 @@ def test_words(d):
     p.close()
 
 
+def check_home(d):
+    """Another HOME is no reason to start again, unless the user has modules there."""
+    p = Pair(d)
+    show = "import os, site, sys; print(os.path.expanduser('~'), site.USER_BASE, site.USER_SITE, site.getusersitepackages(), site.ENABLE_USER_SITE, sys.path)"
+    for home in ("/tmp", "/tmp/", "/nowhere", "relative", "", "/"):
+        cold = told(d.run(p.cold, ["python3", "-c", show], env={"HOME": home}))
+        await_waiting(d)
+        warm = told(d.run(p.warm, ["python3", "-c", show], env={"HOME": home}))
+        assert warm == cold, (home, warm, cold)
+    await_waiting(d)
+    assert d.run(p.warm, ["python3", "-c", IS_WARM], env={"HOME": "/tmp"})["stdout"] == "True\n"
+    d.run(p.warm, "python3 -c 'import os, site; os.makedirs(site.USER_SITE); open(site.USER_SITE + \"/ours.py\", \"w\").write(\"x = 1\")'",
+          env={"HOME": "/tmp/own"})
+    await_waiting(d)
+    assert d.run(p.warm, ["python3", "-c", "import ours; print(ours.x)"], env={"HOME": "/tmp/own"})["stdout"] == "1\n"
+    p.close()
+
+
 def test_environment(d):
+    check_home(d)
     p = Pair(d)
     show = "import os, sys, time; print(os.environ, sys.flags, hash('a') if sys.flags.hash_randomization == 0 else '', time.tzname)"
     for env in ({"A": "1", "B": "x=y", "C": ""}, {"PYTHONHASHSEED": "0"}, {"LANG": "C"}, {"LC_ALL": "POSIX"}, {"TZ": "Asia/Tokyo"},
