@@ -4,16 +4,12 @@
 
 
 def _cay_kernel(requests):
-    import ast
-    import base64
-    import io
-    import json
-    import linecache
+    # Only what an interpreter has loaded anyway, or has built in: the first run of a sandbox waits for this. Others are imported
+    # where they are used; `ast` alone took a third of the start.
+    import _ast as ast
     import os
     import signal
     import sys
-    import traceback
-    import types
 
     CHUNK = 4096 - 38  # with its header it fits into one write that a pipe never splits (PIPE_BUF)
     COROUTINE = 0x80  # inspect.CO_COROUTINE: importing that module takes longer than all the others
@@ -54,7 +50,15 @@ def _cay_kernel(requests):
             if not data:
                 return
 
+    def quote(text):
+        try:
+            from _json import encode_basestring_ascii
+        except ImportError:
+            from json import dumps as encode_basestring_ascii
+        return encode_basestring_ascii(str(text)).encode()
+
     def send_json(kind, value):
+        import json
         data = json.dumps(value, ensure_ascii=True, default=repr, allow_nan=False).encode()
         if len(data) > RESULT_MAX:
             data = json.dumps({"text": "(a result of %d bytes is too large to be shown)" % len(data)}).encode()
@@ -88,6 +92,7 @@ def _cay_kernel(requests):
 
     def coded(kind, value):
         if kind in BYTES:
+            import base64
             return base64.b64encode(value).decode() if isinstance(value, (bytes, bytearray)) else str(value)
         return plain(value) if kind == "json" else str(value)
 
@@ -147,6 +152,7 @@ def _cay_kernel(requests):
         if data is not None:
             result["data"] = data
         elif "json" not in result and isinstance(value, (dict, list)):
+            import json
             try:
                 result["json"] = plain(value)
                 json.dumps(result["json"])
@@ -163,6 +169,9 @@ def _cay_kernel(requests):
         state["sent"] += 1
         if state["sent"] > RESULTS_MAX:
             result = {"text": "(more than %d results: the rest is not shown)" % RESULTS_MAX}
+        if len(result) == 1 and len(result["text"]) < CHUNK:
+            send("r", b'{"text": %s, "is_main_result": %s}' % (quote(result["text"]), b"true" if is_main else b"false"))
+            return
         result["is_main_result"] = is_main
         send_json("r", result)
 
@@ -222,6 +231,8 @@ def _cay_kernel(requests):
         return charts[0] if len(charts) == 1 else {"type": "superchart", "elements": charts}
 
     def show_figure(figure, is_main=False):
+        import base64
+        import io
         out = io.BytesIO()
         figure.savefig(out, format="png", bbox_inches="tight")
         result = {"text": repr(figure), "png": base64.b64encode(out.getvalue()).decode()}
@@ -258,6 +269,31 @@ def _cay_kernel(requests):
         if ahead.startswith(b"interrupt\n"):
             raise KeyboardInterrupt
 
+    # Tracebacks show the lines of runs, which linecache keeps. Whoever imports it gets those of earlier runs.
+    cells = {}
+
+    class Lines:
+        @staticmethod
+        def find_spec(name, path=None, target=None):
+            if name != "linecache":
+                return None
+            specs = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder is not Lines)
+            spec = next(filter(None, specs), None)
+            load = getattr(getattr(spec, "loader", None), "exec_module", None)
+
+            def load_and_fill(module):
+                load(module)
+                module.cache.update(cells)
+            if load:
+                spec.loader.exec_module = load_and_fill
+            return spec
+
+    def keep_lines(name, code):
+        cells[name] = (len(code), None, code.splitlines(True), name)
+        linecache = sys.modules.get("linecache")
+        if linecache is not None:
+            linecache.cache[name] = cells[name]
+
     def tell_error(kind, value, trace, name):
         frames = trace
         while frames is not None and frames.tb_frame.f_code.co_filename != name:  # our own frames are not the code's
@@ -266,6 +302,7 @@ def _cay_kernel(requests):
             text = str(value)
         except Exception:
             text = "(str failed)"
+        import traceback
         try:
             told = traceback.TracebackException(kind, value, frames)
             told.stack = traceback.StackSummary.from_list([f for f in told.stack if f.filename != "<kernel>"])
@@ -313,7 +350,7 @@ def _cay_kernel(requests):
         state["count"] += 1
         state["sent"] = 0
         name = "<cell %d>" % state["count"]
-        linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+        keep_lines(name, code)
         send("b")
         send("b", stream=2)
         before = set_variables(variables)
@@ -340,9 +377,10 @@ def _cay_kernel(requests):
         set_variables(before)
         flush()
         send("x", stream=2)
-        send("d", json.dumps({"execution_count": state["count"]}).encode())
+        send("d", b'{"execution_count": %d}' % state["count"])
 
-    module = types.ModuleType("__main__")
+    sys.meta_path.insert(0, Lines)
+    module = type(sys)("__main__")
     space = module.__dict__
     space["display"] = display
     sys.modules["__main__"] = module

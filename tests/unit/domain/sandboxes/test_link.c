@@ -174,7 +174,7 @@ static void a_machine_that_is_away_for_long(void **state)
         sb->options.machine = strdup("laptop");
         fake_plan.relink_fails = CAY_UNAVAILABLE;
         fake_engine_cut_link(t->engine, id);
-        wait_for(t, sb->link_lost);
+        wait_for(t, sb->link == CAY_LINK_LOST);
         for (unsigned i = 0; i < 3; i++) {
                 sb->ping_at_ms = 0;
                 sb->lost_at_ms = cay_clock_ms() - 59 * 60 * 1000;
@@ -187,7 +187,7 @@ static void a_machine_that_is_away_for_long(void **state)
 
         fake_plan.relink_fails = CAY_UNAVAILABLE;
         fake_engine_cut_link(t->engine, id);
-        wait_for(t, sb->link_lost);
+        wait_for(t, sb->link == CAY_LINK_LOST);
         for (unsigned i = 0; i < 3 && sb->has_box; i++) {
                 sb->ping_at_ms = 0;
                 sb->lost_at_ms = cay_clock_ms() - 61 * 60 * 1000;
