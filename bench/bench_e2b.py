@@ -44,10 +44,13 @@ def main():
         print(f'E2B client, {ROUNDS} rounds, {"a pool of 8" if pool else "no pool"} (load {load:.1f})')
         print(f'  Sandbox.create()           p50 {mid["created"]:.1f} ms')
         print(f'  to the first runCode       p50 {mid["first"]:.1f} ms   bare python3 {mid["bare"]:.1f} ms   {ratio:.2f} times (goal: 30 ms)')
-        print(f'  {CROWD} at once                {mid["crowd"]:.0f} ms in all, p50 {mid["crowd_first"]:.0f} ms', flush=True)
+        crowd = statistics.median(a / b for a, b in zip(rows['crowd'], rows['crowd_bare']))
+        print(f'  {CROWD} at once                {mid["crowd"]:.0f} ms in all, p50 {mid["crowd_first"]:.0f} ms   bare python3 '
+              f'{mid["crowd_bare"]:.0f} ms in all   {crowd:.2f} times', flush=True)
         if name == 'pool':
             note('run', mid['first'])
             note('ratio', ratio)
+            note('crowd', crowd)
 
 
 main()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One sandbox after the other, each from Sandbox.create() to the first result of runCode; then 100 at once. For bench_e2b.py: prints JSON.
 // e2b_run.cjs ROUNDS CROWD
-const { spawnSync } = require('node:child_process')
+const { spawn, spawnSync } = require('node:child_process')
 const { Sandbox } = require('@e2b/code-interpreter')
 
 const [rounds, crowd] = process.argv.slice(2).map(Number)
@@ -23,6 +23,15 @@ function bare() {
   return ms() - begun
 }
 
+// The same number of bare interpreters at once.
+async function bare_crowd(count) {
+  const begun = ms()
+  await Promise.all(Array.from({ length: count }, () => new Promise((done, failed) => {
+    spawn('python3', ['-c', 'print(1 + 1)'], { stdio: 'ignore' }).on('error', failed).on('exit', done)
+  })))
+  return ms() - begun
+}
+
 async function main() {
   const rows = { created: [], first: [], bare: [] }
   for (let i = 0; i < rounds + 3; i++) {
@@ -35,11 +44,17 @@ async function main() {
     rows.bare.push(alone)
     await new Promise((done) => setTimeout(done, 30)) // the pool gets its next box
   }
-  const begun = ms()
-  const all = await Promise.all(Array.from({ length: crowd }, one))
-  rows.crowd = [ms() - begun]
-  rows.crowd_first = all.map((o) => o.first)
-  await Promise.all(all.map((o) => o.sandbox.kill()))
+  rows.crowd = []
+  rows.crowd_first = []
+  rows.crowd_bare = []
+  for (let i = 0; i < 3; i++) {
+    const begun = ms()
+    const all = await Promise.all(Array.from({ length: crowd }, one))
+    rows.crowd.push(ms() - begun)
+    rows.crowd_first.push(...all.map((o) => o.first))
+    await Promise.all(all.map((o) => o.sandbox.kill()))
+    rows.crowd_bare.push(await bare_crowd(crowd))
+  }
   console.log(JSON.stringify(rows))
 }
 
