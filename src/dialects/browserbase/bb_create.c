@@ -278,11 +278,28 @@ static bool was_left(struct bb_request *q)
         return q->is_gone;
 }
 
-static void on_started(struct bb_request *q, const struct cay_json_value *answer)
+static void on_recording(struct bb_request *q, const struct cay_json_value *answer)
 {
         (void)answer;
         if (!was_left(q))
                 bb_show(q);
+}
+
+static void on_started(struct bb_request *q, const struct cay_json_value *answer)
+{
+        cay_auto_call_args struct cay_call_args args = { 0 };
+        const struct creating *c = q->state;
+
+        if (!bb_flag(settings_of(q), "recordSession", false)) {
+                on_recording(q, answer);
+                return;
+        }
+        if (was_left(q))
+                return;
+        bb_args_begin(q, &args);
+        cay_op_key_u64(&args.j, "time", (uint64_t)c->seconds);
+        q->on_fail = undo;
+        bb_ask(q, "browser_record_start", &args, on_recording);
 }
 
 static void on_made(struct bb_request *q, const struct cay_json_value *answer)

@@ -48,7 +48,7 @@ struct bb_rows {
 };
 
 extern const struct bb_rows bb_session_rows, bb_create_rows, bb_look_rows, bb_file_rows, bb_context_rows,
-        bb_project_rows, bb_missing_rows;
+        bb_project_rows, bb_recording_rows, bb_missing_rows;
 
 struct cay_bb {
         const struct cay_op_world *world;

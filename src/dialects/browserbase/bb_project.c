@@ -103,9 +103,10 @@ const struct bb_rows bb_project_rows = { rows, CAY_COUNT(rows) };
 
 static void run_recording(struct bb_request *q)
 {
-        bb_refuse_status(q, 501,
-                         "recordings are not made by this server's Browserbase interface; /logs has requests "
-                         "and consoles, and a client can take screenshots");
+        bb_refuse_status(
+                q, 501,
+                "this server has no videos of sessions; a session with browserSettings.recordSession "
+                "is recorded, and /recording answers with the events");
 }
 
 static void run_extension(struct bb_request *q)
@@ -126,7 +127,6 @@ static void run_other(struct bb_request *q)
 }
 
 static const struct bb_row missing[] = {
-        { "* /v1/sessions/{id}/recording", run_recording, 0 },
         { "* /v1/sessions/{id}/recording/*rest", run_recording, 0 },
         { "* /v1/sessions/{id}/replays", run_recording, 0 },
         { "* /v1/sessions/{id}/replays/*rest", run_recording, 0 },

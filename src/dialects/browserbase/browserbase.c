@@ -12,9 +12,9 @@
 
 int cay_bb_new(const struct cay_op_world *world, struct cay_bb **ret, struct cay_error *err)
 {
-        static const struct bb_rows *const lists[] = { &bb_create_rows, &bb_session_rows, &bb_look_rows,
-                                                       &bb_file_rows,   &bb_context_rows, &bb_project_rows,
-                                                       &bb_missing_rows };
+        static const struct bb_rows *const lists[] = { &bb_create_rows,    &bb_session_rows, &bb_look_rows,
+                                                       &bb_file_rows,      &bb_context_rows, &bb_project_rows,
+                                                       &bb_recording_rows, &bb_missing_rows };
         cay_auto(cay_bb_freep) struct cay_bb *bb = calloc(1, sizeof(*bb));
         unsigned count = 0;
 

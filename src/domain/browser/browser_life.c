@@ -30,7 +30,8 @@ static void on_unused(struct cay_timer *t)
 
 void cay_browser_life_clients(struct cay_browser *b)
 {
-        bool has_some = b->mux.client_count > 1;
+        /* Our own does not count, and neither do people who look, nor a recording. */
+        bool has_some = b->mux.client_count > 1u + cay_cdp_user_is_open(&b->live.user);
 
         if (!b->follows || cay_browser_is_over(b) || cay_browser_is_closing(b))
                 return;

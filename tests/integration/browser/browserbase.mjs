@@ -263,10 +263,11 @@ const steps = {
     await fails(bb.sessions.update(none, { status: 'OTHER' }), BadRequestError, 400, /REQUEST_RELEASE/);
     await fails(bb.sessions.list({ status: 'OTHER' }), BadRequestError, 400, /status/);
     await fails(bb.sessions.list({ q: 'anything' }), BadRequestError, 400, /user_metadata/);
-    for (const call of [() => bb.sessions.recording.retrieve(none), () => bb.sessions.recording.downloads.create(none), () => bb.sessions.recording.downloads.list(none),
+    await fails(bb.sessions.recording.retrieve(none), NotFoundError, 404, /does not exist/);
+    for (const call of [() => bb.sessions.recording.downloads.create(none), () => bb.sessions.recording.downloads.list(none),
       () => bb.sessions.replays.retrieve(none), () => bb.sessions.replays.retrievePage(none, '0'), () => bb.extensions.create({ file: some }),
       () => bb.extensions.retrieve(none), () => bb.extensions.delete(none), () => bb.fetchAPI.create({ url: 'http://a/' })])
-      await fails(call(), APIError, 501, /not (made|supported)/);
+      await fails(call(), APIError, 501, /no videos|not supported/);
     const bad = new Browserbase({ apiKey: 'nobody', baseURL: process.env.BASE, maxRetries: 0 });
     await fails(bad.sessions.list(), AuthenticationError, 401, /X-BB-API-Key/);
     await fails(bad.sessions.create(), AuthenticationError, 401, /cay key make/);
@@ -277,6 +278,35 @@ const steps = {
       assert.deepEqual(await other.sessions.list(), []);
       await bb.sessions.update(mine.id, { status: 'REQUEST_RELEASE' });
     }
+  },
+
+  // What was shown, as events of rrweb; a recording does not keep a session alive.
+  async recording() {
+    const session = await bb.sessions.create({ browserSettings: { recordSession: true, viewport: { width: 640, height: 480 } } });
+    const browser = await connect(session);
+    const page = browser.contexts()[0].pages()[0];
+    await page.goto(PAGE);
+    const frames = async () => (await bb.sessions.recording.retrieve(session.id)).filter(e => e.type === 2 || (e.type === 3 && e.data.source === 0)).length;
+    await until('a frame', async () => await frames() > 0);
+    const before = await frames();
+    await page.mouse.click(30, 40);
+    await page.evaluate(() => { document.body.style.background = 'red'; });
+    await until('another one', async () => await frames() > before); // of a recording that is under way
+    await browser.close();
+    await until('its end', async () => await status(session.id) === 'COMPLETED');
+    const events = await bb.sessions.recording.retrieve(session.id);
+    assert.deepEqual(events.slice(0, 2).map(e => e.type), [4, 2]);
+    assert.deepEqual([events[0].data.width, events[0].data.height, typeof events[0].data.href], [640, 480, 'string']);
+    assert.ok(events.every((e, i) => e.sessionId === session.id && (i === 0 || events[i - 1].timestamp <= e.timestamp)));
+    assert.ok(Math.abs(events[0].timestamp - Date.parse(session.startedAt)) < 60e3);
+    const picture = n => n.tagName === 'img' ? n : (n.childNodes ?? []).map(picture).find(Boolean);
+    const sources = events.flatMap(e => e.type === 2 ? [picture(e.data.node).attributes.src] : e.type === 3 && e.data.source === 0 ? e.data.attributes.map(a => a.attributes.src) : []);
+    assert.ok(sources.length > 1 && sources.every(s => s.startsWith('data:image/jpeg;base64,/9j/')));
+    assert.ok(events.some(e => e.data.source === 1 && e.data.positions[0].x === 30 && e.data.positions[0].y === 40));
+    await fails(bb.sessions.recording.downloads.list(session.id), APIError, 501, /no videos/);
+    const other = await bb.sessions.create({ keepAlive: true });
+    assert.deepEqual(await bb.sessions.recording.retrieve(other.id), []);
+    await bb.sessions.update(other.id, { status: 'REQUEST_RELEASE' });
   },
 
   // More clients than one: the session lives until the last has gone.

@@ -56,6 +56,11 @@ def test_life(d):
     drop_all(d)
 
 
+def test_recording(d):
+    sdk(d, make_key(d), "recording")
+    drop_all(d)
+
+
 def test_errors(d):
     sdk(d, make_key(d), "projects", "errors", OTHER_KEY=make_key(d, "eve"))
     # The operator's own key; one that is wrong; none; both fields of keys stay out of sandboxes.
