@@ -317,7 +317,7 @@ static int on_link(struct cay_archive_actions *a, const char *path, const char *
                 struct cay_files_text t;
 
                 return cay_fail(err, CAY_DENIED,
-                                "member '%s': a hard link to something that is no regular file",
+                                "member '%s': a hard link to something that is not a regular file",
                                 cay_files_quote(&t, path));
         }
         for (unsigned i = 0; r == -EEXIST && i < REPLACE_TRIES; i++) {

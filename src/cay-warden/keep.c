@@ -368,8 +368,8 @@ static int open_old(int dir, const char *id, const char *name, uint64_t bytes, s
         if (file == -ENOENT)
                 return say_missing(dir, id, err);
         if (file < 0 || fstat(file, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1)
-                return cay_fail(err, CAY_CONFLICT, "the files of '%s' are not what was left (layers/%s)", id,
-                                name);
+                return cay_fail(err, CAY_CONFLICT,
+                                "the files of '%s' are not those that were kept (layers/%s)", id, name);
         r = cay_keep_lock(file, LET_GO_MS);
         if (r == -EBUSY) /* the caller retries: domain/sandboxes/sandbox_make.c */
                 return cay_fail_sys(
@@ -405,7 +405,7 @@ int cay_keep_mount(int dir, const char *id, bool go_on, uint64_t bytes, uint64_t
         mount = sys_layer_image_mount_file(file, SYS_MOUNT_SAFE);
         if (mount < 0 && go_on)
                 return cay_fail_sys(err, CAY_CONFLICT, mount,
-                                    "the files of '%s' cannot be mounted (layers/%s): e2fsck may mend them",
+                                    "the files of '%s' cannot be mounted (layers/%s): e2fsck may repair them",
                                     id, name);
         if (mount < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, mount, "mount the writable layer of '%s'", id);

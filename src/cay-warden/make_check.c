@@ -114,7 +114,7 @@ int warden_make_check_plan(struct warden *w, const struct wire_plan *p, const in
         if (p->flags & WIRE_PLAN_NETWORK && !sys_divert_is_mode(p->network))
                 return cay_fail(err, CAY_INVALID, "unknown network mode %u", p->network);
         if (p->flags & WIRE_PLAN_GO_ON && !(p->flags & WIRE_PLAN_KEEP))
-                return cay_fail(err, CAY_INVALID, "only a layer that is kept can be gone on with");
+                return cay_fail(err, CAY_INVALID, "only a kept layer can be used again");
         if (warden_volumes_check(w, p, err) < 0)
                 return -1;
         if (warden_find(w, p->id))
@@ -162,7 +162,7 @@ int warden_make_check_limits(struct warden *w, const struct wire_plan *p, unsign
         for (unsigned i = 0; i < CAY_COUNT(rows); i++)
                 if (missing & rows[i].bit && !(p->may_skip & rows[i].bit))
                         return cay_fail(err, CAY_UNSUPPORTED,
-                                        "%s: this host cannot hold this limit: %s, or let it be skipped "
+                                        "%s: this host cannot enforce this limit: %s, or let it be skipped "
                                         "(may_skip %s)",
                                         rows[i].word,
                                         w->self && rows[i].bit & (HELPER_LIMIT_DISK | HELPER_LIMIT_INODES)

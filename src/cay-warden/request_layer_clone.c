@@ -68,9 +68,8 @@ static void explain(const struct warden_clone *c, int r, struct cay_error *err)
                 cay_fail(err, CAY_EXISTS, "files of '%s' are there already", c->to);
         else if (r == -ETIME)
                 cay_fail(err, CAY_UNAVAILABLE,
-                         "the sandbox '%s' could not be brought to a stand: a process in it waits for the "
-                         "kernel; "
-                         "try again",
+                         "the sandbox '%s' could not be frozen: a process in it waits for the kernel; try "
+                         "again",
                          c->from);
         else
                 cay_fail_sys(err, r == -ENOSPC || r == -EDQUOT || r == -EFBIG ? CAY_NO_SPACE : CAY_INTERNAL,

@@ -100,17 +100,18 @@ static bool is_taken(const char *target)
 static int check_one(const struct wire_plan *p, const struct wire_volume *v, struct cay_error *err)
 {
         if (!is_text(v->name, sizeof(v->name)) || !cay_id_is_valid(v->name))
-                return cay_fail(err, CAY_INVALID, "volumes: a name has 1 to %u of a-z, 0-9 and '-'",
+                return cay_fail(err, CAY_INVALID, "volumes: a name has 1 to %u characters a-z, 0-9 or '-'",
                                 CAY_NAME_MAX);
         if (v->is_layer > 1 || (v->is_layer && !v->read_only))
                 return cay_fail(err, CAY_INVALID, "volumes: a layer can only be read");
         if (!is_text(v->target, sizeof(v->target)) || v->target[0] != '/' ||
             !cay_path_is_plain(v->target + 1) || is_taken(v->target) ||
             !cay_utf8_valid(v->target, strlen(v->target)))
-                return cay_fail(err, CAY_INVALID,
-                                "volumes: the place of '%s' is an absolute path, outside of /proc, /sys, "
-                                "/dev, /etc and /.cay",
-                                v->name);
+                return cay_fail(
+                        err, CAY_INVALID,
+                        "volumes: the place of '%s' must be an absolute path, outside of /proc, /sys, "
+                        "/dev, /etc and /.cay",
+                        v->name);
         if (is_below(v->target, "/workspace") && p->flags & WIRE_PLAN_WORKSPACE)
                 return cay_fail(err, CAY_INVALID,
                                 "volumes: '%s' is to be in /workspace, which is a folder of the host here: "
@@ -280,8 +281,8 @@ static struct warden_volume *open_row(struct warden *w, const struct wire_plan *
                         return NULL;
         }
         if (*ret_file < 0 || fstat(*ret_file, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1) {
-                cay_fail(err, CAY_CONFLICT, "the volume '%s' is not what was left (layers/" FOLDER "/%s)",
-                         name, path);
+                cay_fail(err, CAY_CONFLICT,
+                         "the volume '%s' is not the one that was kept (layers/" FOLDER "/%s)", name, path);
                 return NULL;
         }
         if (!v)

@@ -79,9 +79,10 @@ static int check_listener(const struct warden_listener *listener, int peer, stru
                 return cay_fail(err, CAY_DENIED,
                                 "workspace: no socket is known that clients could have come by");
         if (!listener->by_file && geteuid() == 0)
-                return cay_fail(err, CAY_UNSUPPORTED,
-                                "workspace: whose descriptor it is cannot be told here (needs Linux 4.13 and "
-                                "CAP_NET_ADMIN): name a folder below workspace_roots instead");
+                return cay_fail(
+                        err, CAY_UNSUPPORTED,
+                        "workspace: this kernel cannot say whose descriptor it is (needs Linux 4.13 and "
+                        "CAP_NET_ADMIN): name a folder below workspace_roots instead");
         if (listener->by_file)
                 same = sys_socket_file(peer, &st) == 0 && st.st_dev == listener->dev &&
                        st.st_ino == listener->ino;
@@ -120,7 +121,9 @@ static int judge_peer(const struct warden *w, const struct wire_plan *p, int pee
         if (r == -ENOTCONN)
                 return cay_fail(err, CAY_DENIED, "workspace: the client that passed the folder has gone");
         if (r < 0)
-                return cay_fail_sys(err, CAY_DENIED, r, "workspace: what is beside the folder is no client");
+                return cay_fail_sys(
+                        err, CAY_DENIED, r,
+                        "workspace: the descriptor beside the folder is not a client's connection");
         if (check_listener(&w->listener, peer_fd, err) < 0)
                 return -1;
         if (flags < 0 || flags & O_PATH)
@@ -184,7 +187,7 @@ static int judge_folder(const struct wire_plan *p, struct warden_workspace *ws, 
         struct stat root;
 
         if (!S_ISDIR(st->st_mode))
-                return cay_fail(err, CAY_INVALID, "workspace: that is no folder");
+                return cay_fail(err, CAY_INVALID, "workspace: that is not a folder");
         if (is_kernels(ws->fd))
                 return cay_fail(err, CAY_DENIED,
                                 "workspace: a file system of the kernel's own cannot be mapped");
@@ -193,7 +196,7 @@ static int judge_folder(const struct wire_plan *p, struct warden_workspace *ws, 
         if (p->flags & WIRE_PLAN_WORKSPACE_RW && (st->st_uid == 0 || ws->gid == 0))
                 return cay_fail(
                         err, CAY_DENIED,
-                        "workspace: a folder of root's (owner %u, group %u) is not mapped writable: give it "
+                        "workspace: root's folder (owner %u, group %u) is not mapped writable: give it "
                         "another owner, or map it read-only (ro) or as a copy (cow)",
                         (unsigned)st->st_uid, (unsigned)st->st_gid);
         ws->as_owner = ws->as_owner && st->st_uid != 0;

@@ -123,7 +123,7 @@ static struct cay_change *entry_add(struct cay_change_set *set, const char *path
         c->path = name_keep(set, path);
         c->target = target[0] ? name_keep(set, target) : "";
         if (c->path == NULL || c->target == NULL) {
-                cay_fail(err, CAY_LIMIT, "the names in the change set are too long together");
+                cay_fail(err, CAY_LIMIT, "the names in the change set are too long in total");
                 return NULL;
         }
         set->count++;

@@ -78,7 +78,7 @@ static int await(pid_t pid, const char *what, struct cay_error *err)
                 continue;
         return pid > 0 && status == 0
                        ? 0
-                       : cay_fail(err, CAY_UNAVAILABLE, "%s failed; its own words are above", what);
+                       : cay_fail(err, CAY_UNAVAILABLE, "%s failed; its messages are above", what);
 }
 
 /* A machine of another kind is told before anything is copied, and a library that is missing before the machine is added. */
@@ -179,7 +179,7 @@ static int await_machine(struct cay_reach *reach, const char *name, struct cay_e
         return cay_fail(
                 err, CAY_UNAVAILABLE,
                 "the agent has not connected: .local/state/cay/agent.log on %.100s says why, and `cay "
-                "remote rm %s` gives the name free",
+                "remote rm %s` frees the name",
                 target, name);
 }
 
@@ -230,7 +230,7 @@ int cay_cmd_remote(int argc, char **argv)
         if (argc < 3 || strcmp(argv[1], "add") != 0 || !strchr(argv[2], '@'))
                 return cay_verb_run(argc, argv);
         if (!is_plain(argv[2], "@._-:") || !cay_str_copy(target, sizeof(target), argv[2])) {
-                cay_fail(&err, CAY_INVALID, "'%.60s' is no USER@HOST", argv[2]);
+                cay_fail(&err, CAY_INVALID, "'%.60s' is not USER@HOST", argv[2]);
                 return cay_cli_complain("remote add", &err);
         }
         name_of(target, name);

@@ -191,7 +191,7 @@ int cay_layer_pool_open(int data_fd, int outside, uint64_t bytes, int *ret, stru
                                 SYS_XFS_POOL_LEAST >> 20);
         if (geteuid() != 0)
                 return cay_fail(err, CAY_UNSUPPORTED,
-                                "layer_pool: needs loop devices, which only root has; leave it out");
+                                "layer_pool: needs loop devices, which need root; leave it out");
         if (fstatat(data_fd, CAY_LAYER_POOL, &st, AT_SYMLINK_NOFOLLOW) < 0 && make(data_fd, bytes, err) < 0)
                 return -1;
         file = sys_open_at(data_fd, CAY_LAYER_POOL, O_RDWR | O_NOFOLLOW | O_NONBLOCK, 0);

@@ -27,7 +27,7 @@ static void end(struct keeper *k);
 
 static void refuse(struct keeper *k, const char *who, const char *why)
 {
-        cay_log_error("no upgrade: what runs goes on", "who=%s reason=%s", who, why);
+        cay_log_error("upgrade refused: the running programs continue", "who=%s reason=%s", who, why);
         cay_upgrade_cancel(k);
 }
 

@@ -522,7 +522,7 @@ void cay_mcp_channel_open(struct cay_mcp *m, struct cay_http_request *req, const
         }
         if (count(m, v->caller.owner) >= CHANNELS_OWNER) {
                 cay_mcp_refuse(req, 429, CAY_RPC_INTERNAL,
-                               "this owner has as many connections of MCP as one may have: close some");
+                               "this owner has the maximum number of MCP connections: close some");
                 return;
         }
         ch = calloc(1, sizeof(*ch));

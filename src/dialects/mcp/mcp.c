@@ -187,13 +187,12 @@ static void get_stream(struct cay_mcp_session *s, struct cay_http_request *req, 
                 cay_mcp_refuse(req, 409, CAY_RPC_NO_REQUEST, "this session has its stream already");
         else if (last && nr != 0 &&
                  seq < stream->forgotten) /* of changes one may miss some, of an answer none */
-                cay_mcp_refuse(
-                        req, 410, CAY_RPC_INTERNAL,
-                        "what came behind this event is not kept any more, there was no memory for it: "
-                        "ask again");
+                cay_mcp_refuse(req, 410, CAY_RPC_INTERNAL,
+                               "the events after this one are no longer kept, because there was no memory: "
+                               "repeat the request");
         else if (last && !cay_mcp_stream_fits_all(stream, req, seq))
                 cay_mcp_refuse(req, 503, CAY_RPC_INTERNAL,
-                               "no memory is left to tell these events again: try again in a moment");
+                               "no memory is left to repeat these events: try again in a moment");
         else /* of a front before this one: nothing that was told there is kept */
                 cay_mcp_stream_attach(stream, req, &v->pass,
                                       !last               ? stream->seq
@@ -213,7 +212,8 @@ static void handle_session(struct cay_mcp *m, struct cay_http_request *req, cons
 
         if (version && strcmp(version, CAY_MCP_MODERN) >= 0) {
                 cay_http_response_add(req, "Allow", "POST, OPTIONS");
-                cay_mcp_refuse(req, 405, CAY_RPC_NO_REQUEST, "this version of the protocol has POST alone");
+                cay_mcp_refuse(req, 405, CAY_RPC_NO_REQUEST,
+                               "this version of the protocol supports only POST");
                 return;
         }
         if (req->method == CAY_HTTP_GET && (!accept || !strstr(accept, "text/event-stream"))) {
@@ -222,8 +222,7 @@ static void handle_session(struct cay_mcp *m, struct cay_http_request *req, cons
         }
         if (!id || (version && !cay_mcp_version_is_legacy(version))) {
                 cay_mcp_refuse(req, 400, CAY_RPC_NO_REQUEST,
-                               id ? "MCP-Protocol-Version: is not spoken here"
-                                  : "Mcp-Session-Id: is required");
+                               id ? "MCP-Protocol-Version: is not supported" : "Mcp-Session-Id: is required");
                 return;
         }
         s = cay_mcp_session_find(m, id, v, place);
@@ -276,7 +275,7 @@ void cay_mcp_handle(struct cay_mcp *m, struct cay_http_request *req, const struc
                 handle_session(m, req, v, &found);
         } else {
                 cay_http_response_add(req, "Allow", "POST, GET, DELETE, OPTIONS");
-                cay_mcp_refuse(req, 405, CAY_RPC_NO_REQUEST, "MCP knows POST, GET and DELETE");
+                cay_mcp_refuse(req, 405, CAY_RPC_NO_REQUEST, "MCP supports only POST, GET and DELETE");
         }
 }
 

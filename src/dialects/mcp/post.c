@@ -299,7 +299,7 @@ static void take_legacy(struct post *p, struct cay_rpc *m)
         int code = CAY_RPC_NO_REQUEST;
 
         if (version && !cay_mcp_version_is_legacy(version)) {
-                wrong = "MCP-Protocol-Version: is not spoken here without its _meta";
+                wrong = "MCP-Protocol-Version: is not supported without its _meta";
                 code = strcmp(version, CAY_MCP_MODERN) < 0 ? CAY_RPC_NO_REQUEST
                        : begins                            ? CAY_RPC_BAD_HEADER
                                                            : CAY_RPC_BAD_PARAMS;

@@ -87,7 +87,8 @@ static int read_object(struct cay_rpc *m, struct cay_rpc_fault *fault)
         const char *version;
 
         if (cay_json_value_type(root) == CAY_JSON_ARRAY)
-                return refuse(fault, CAY_RPC_NO_REQUEST, "batches are not taken: send one message at a time");
+                return refuse(fault, CAY_RPC_NO_REQUEST,
+                              "batches are not supported: send one message at a time");
         id = cay_json_value_find(root, "id");
         if (id && print_id(id, m->id))
                 memcpy(fault->id, m->id, sizeof(fault->id));

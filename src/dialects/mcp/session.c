@@ -122,7 +122,7 @@ static int make_room(struct cay_mcp *m, const char *owner, struct cay_error *err
                         "wait for a call of one to end",
                         own);
         return cay_fail(err, CAY_UNAVAILABLE,
-                        "there are %u sessions, which is the most: try again in a moment",
+                        "there are %u sessions, which is the maximum: try again in a moment",
                         CAY_MCP_SESSIONS_MAX);
 }
 

@@ -41,7 +41,7 @@ int cay_spec_check(const struct cay_spec *spec, struct cay_error *err)
         if (spec->port_count > 0 && !spec->bridge)
                 return cay_fail(err, CAY_INVALID, "ports are published with the network 'bridge' only");
         if (spec->go_on && (!spec->keep || spec->one_shot))
-                return cay_fail(err, CAY_INVALID, "only a layer that is kept can be gone on with");
+                return cay_fail(err, CAY_INVALID, "only a kept layer can be used again");
         if (spec->options.no_init && spec->keep)
                 return cay_fail(err, CAY_INVALID, "a sandbox without init keeps nothing");
         if (spec->may_skip & ~CAY_LIMIT_MASK_ALL)

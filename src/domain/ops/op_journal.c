@@ -116,7 +116,7 @@ static void find_damage(const struct check *k, struct cay_error *err)
                 cay_fail(err, CAY_NOT_FOUND, "sandbox '%s' has no journal here", k->id);
         else if (k->has_wanted)
                 cay_fail(err, CAY_DAMAGED,
-                         "head: is not in the journal of '%s': its end was cut off, or it was written anew, "
+                         "head: is not in the journal of '%s': its end was cut off, or it was rewritten, "
                          "or the event "
                          "was too old to be kept",
                          k->id);

@@ -250,7 +250,7 @@ static int prepare(struct update *u, const struct cay_sandbox_view *view, struct
         network = cay_network_find(wish.network);
         if (network < 0)
                 return cay_fail(err, CAY_UNSUPPORTED,
-                                "network: '%.40s' is not there; none, list, bridge, learn and private are",
+                                "network: '%.40s' must be none, list, bridge, learn or private",
                                 wish.network);
         *change =
                 (struct cay_network_change){ .network = (enum cay_network)network, .limits = *view->limits };

@@ -312,8 +312,7 @@ static int fill_network(const struct cay_op_call *c, const struct cay_template *
         found = cay_network_find(network);
         if (found < 0)
                 return cay_fail(err, CAY_UNSUPPORTED,
-                                "network: '%.40s' is not there; none, list, bridge, learn and private are",
-                                network);
+                                "network: '%.40s' must be none, list, bridge, learn or private", network);
         what->network = (enum cay_network)found;
         if (found == CAY_NETWORK_NONE)
                 return cay_op_member_put(c->world->service, &place, &a->member, policy, err);

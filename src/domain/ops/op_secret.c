@@ -130,12 +130,13 @@ static int check_args(const struct args *a, const char *header, char host[CAY_PO
                       struct cay_error *err)
 {
         if (!cay_vault_name_is_valid(a->name))
-                return cay_fail(err, CAY_INVALID, "name: 1 to %d of A-Z, 0-9 and _, beginning with no digit",
+                return cay_fail(err, CAY_INVALID,
+                                "name: 1 to %d characters A-Z, 0-9 or _; must not begin with a digit",
                                 CAY_VAULT_NAME_MAX);
         if (!cay_policy_name_fold(a->host, strlen(a->host), host) || strchr(host, '.') == NULL ||
             strspn(host, "0123456789.") == strlen(host))
                 return cay_fail(err, CAY_INVALID,
-                                "host: '%.80s' is no host name like api.example.com; one name, no port",
+                                "host: '%.80s' is not a host name like api.example.com; one name, no port",
                                 a->host);
         if (!cay_secret_header_is_valid(header))
                 return cay_fail(err, CAY_INVALID, "header: '%.63s' cannot have a secret", header);

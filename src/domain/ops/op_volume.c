@@ -334,7 +334,8 @@ static void run_remove(struct cay_op_call *c)
                 begin(c, false, remove_one);
                 return;
         }
-        cay_fail(&err, CAY_INVALID, "name: 1 to %u of a-z, 0-9 and '-', not at the ends", CAY_NAME_MAX);
+        cay_fail(&err, CAY_INVALID,
+                 "name: 1 to %u characters a-z, 0-9 or '-'; must not begin or end with '-'", CAY_NAME_MAX);
         cay_op_fail(c, &err, "name");
 }
 

@@ -91,9 +91,9 @@ static int refuse_names(struct builder *b, const yaml_event_t *e, const yaml_cha
                         const yaml_char_t *tag)
 {
         if (anchor)
-                return refuse(b, e, "anchors (&name) are not taken; write the value where it is needed");
+                return refuse(b, e, "anchors (&name) are not supported; write the value where it is needed");
         if (tag)
-                return refuse(b, e, "tags (!name) are not taken; write the value without one");
+                return refuse(b, e, "tags (!name) are not supported; write the value without one");
         return 0;
 }
 
@@ -118,7 +118,8 @@ static int check_key(struct builder *b, const struct cay_yaml_node *parent, cons
         if (key->kind != CAY_YAML_SCALAR)
                 return refuse(b, e, "a key must be one word; lists and mappings cannot be keys");
         if (key->is_plain && strcmp(key->text, "<<") == 0)
-                return refuse(b, e, "merge keys (<<) are not taken; write the values where they are needed");
+                return refuse(b, e,
+                              "merge keys (<<) are not supported; write the values where they are needed");
         for (const struct cay_yaml_node *n = parent->first; n; n = n->next) {
                 if (strcmp(n->key->text, key->text) == 0) {
                         cay_note_error(b->notes, key->line, key->column,
@@ -195,7 +196,7 @@ static int begin(struct builder *b, const yaml_event_t *e, enum cay_yaml_kind ki
 static int begin_document(struct builder *b, const yaml_event_t *e)
 {
         if (e->data.document_start.tag_directives.start != e->data.document_start.tag_directives.end)
-                return refuse(b, e, "%TAG is not taken; take the line out");
+                return refuse(b, e, "%TAG is not supported; remove the line");
         if (++b->documents > 1)
                 return refuse(b, e, "a second document begins here; a registry is one document");
         return 0;
@@ -207,7 +208,7 @@ static int take(struct builder *b, const yaml_event_t *e)
         case YAML_DOCUMENT_START_EVENT:
                 return begin_document(b, e);
         case YAML_ALIAS_EVENT:
-                return refuse(b, e, "aliases (*name) are not taken; write the value where it is needed");
+                return refuse(b, e, "aliases (*name) are not supported; write the value where it is needed");
         case YAML_SCALAR_EVENT:
                 return add_scalar(b, e);
         case YAML_SEQUENCE_START_EVENT:

@@ -228,7 +228,7 @@ def test_damage_is_told(d):
     # a link in its place is not followed
     os.rename(image(d, odd), image(d, odd) + ".aside")
     os.symlink(image(d, box), image(d, odd))
-    assert "not what was left" in change(d, odd, "start", 409)["error"]["message"]
+    assert "not those that were kept" in change(d, odd, "start", 409)["error"]["message"]
     d.stop()
     os.unlink(image(d, odd))
     d.start()
