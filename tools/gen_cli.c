@@ -267,9 +267,11 @@ static void put_verb(const struct cay_op *op, unsigned columns)
         const struct cay_result_field *list = list_of(op);
 
         printf("        { .name = \"%s\", .op = \"%s\", .words = \"%s\", .list = \"%s\", .columns = %u,\n"
-               "          .flat = \"%s\", .letters = \"%s\", .show = CAY_SHOW_COLUMNS, .about = ",
+               "          .flat = \"%s\", .letters = \"%s\", .renames = \"%s\", .show = CAY_SHOW_COLUMNS,\n"
+               "          .about = ",
                v->name, op->name, v->words != NULL ? v->words : "", list != NULL ? list->name : "", columns,
-               v->flat != NULL ? v->flat : "", v->letters != NULL ? v->letters : "");
+               v->flat != NULL ? v->flat : "", v->letters != NULL ? v->letters : "",
+               v->renames != NULL ? v->renames : "");
         put_string(v->about != NULL ? v->about : op->doc);
         if (v->about == NULL)
                 printf(" \".\"");

@@ -63,6 +63,16 @@ static const struct cay_field fields[] = {
           .given = CAY_FIELD_GIVEN(struct args, create.has_timeout) },
         { "idle_timeout", CAY_FIELD_DURATION, AT(create.idle_ms), 0,
           "idle time after which each is destroyed", .given = CAY_FIELD_GIVEN(struct args, create.has_idle) },
+        { "network", CAY_FIELD_TEXT, AT(create.network), 0,
+          "network of each, as when one is created: none, list, bridge or learn; default: the template's",
+          .max = 63 },
+        { "allow", CAY_FIELD_TEXTS, AT(create.allow), 0, "hosts that each may reach", .item_max = 319,
+          .max = CAY_NETWORK_RULES_MAX },
+        { "deny", CAY_FIELD_TEXTS, AT(create.deny), 0, "hosts that none may reach", .item_max = 319,
+          .max = CAY_NETWORK_RULES_MAX },
+        { "secrets", CAY_FIELD_TEXTS, AT(create.secrets), 0,
+          "names of your secrets that their requests may use; none of the sandbox's are taken over",
+          .max = 32, .item_max = 63 },
 #undef AT
         {},
 };
@@ -315,6 +325,6 @@ const struct cay_op cay_op_sandbox_fork = {
                 "Makes new sandboxes with the files of a sandbox or of a snapshot: -n of them, or none.\n"
                 "What runs in the sandbox goes on there, and is not in them.",
                 "sandboxes: SANDBOX=sandbox_id TEMPLATE=template STATUS=status", .flat = "limits",
-                .letters = "count:n env:e"),
+                .letters = "count:n env:e", .renames = "labels:label secrets:secret"),
         .run = run_fork,
 };

@@ -17,6 +17,7 @@ struct cay_op_verb {
         const char *shows;
         const char *flat;    /* an object whose members are options by themselves; NULL: none */
         const char *letters; /* "follow:f": short options; NULL: none */
+        const char *renames; /* "labels:label": what a repeatable option is called; NULL: as the field */
 };
 
 /* For a row: .verb = CAY_OP_VERB("network log", "id"). */

@@ -161,6 +161,26 @@ def it_outlives_what_dies(world):
         assert d.must(200, "GET", "/api/secrets", token=admin(d))["secrets"] == []
 
 
+def forks_name_their_own(world):
+    """A fork has the rules and secrets that its request names, and none of the sandbox's."""
+    with Daemon() as d:
+        set_secret(d)
+        box = make(d)
+        d.run(box, "echo kept > /workspace/f")
+        got = d.must(201, "POST", f"/api/sandboxes/{box}/fork",
+                     {"count": 2, "allow": ["api.example"], "secrets": ["API_KEY"], "env": {"WAY": "b"}}, token=admin(d))
+        for one in got["sandboxes"]:
+            assert one["network"] == "list", one
+            ask(d, one["sandbox_id"])
+            assert world.seen() == f"Bearer {VALUE}", world.seen()
+            assert d.run(one["sandbox_id"], "cat /workspace/f; echo $WAY")["stdout"] == "kept\nb\n"
+        plain = d.must(201, "POST", f"/api/sandboxes/{box}/fork", {}, token=admin(d))["sandboxes"][0]
+        assert plain["network"] == "none", plain
+        assert "cay-secret-" not in d.run(plain["sandbox_id"], "env")["stdout"]
+        refused = d.ask("POST", f"/api/sandboxes/{box}/fork", {"allow": ["api.example"], "secrets": ["NONE"]}, token=admin(d))
+        assert refused.status == 400 and "you have no secret 'NONE'" in refused.json["error"]["message"], refused
+
+
 def mistakes_are_told(world):
     with Daemon() as d:
         for fields, text in (({"name": "lower"}, "name: "), ({"name": "1A"}, "name: "), ({"host": "10.0.0.1"}, "host: "), ({"host": "a.example:443"}, "host: "),
@@ -191,7 +211,7 @@ def the_command_line_has_it(world):
         assert "API_KEY" not in cay(d, "secret list")
 
 
-TESTS = [nobody_sees_the_value, owners_have_their_own, it_outlives_what_dies, mistakes_are_told, the_command_line_has_it]
+TESTS = [nobody_sees_the_value, owners_have_their_own, it_outlives_what_dies, forks_name_their_own, mistakes_are_told, the_command_line_has_it]
 
 if __name__ == "__main__":
     missing = [p for p in ("/usr/bin/curl", "/usr/sbin/dnsmasq", CERTIFICATES) if not os.path.exists(p)]
