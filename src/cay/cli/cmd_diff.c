@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cay diff`: what a kept run changed, as a patch, as figures, or as a list. */
+/*
+ * `cay diff`: what a kept run changed, as a patch, as figures, or as a list. A word that is no kept run is a sandbox: what changed since
+ * one of its steps is the verb `log diff`, which asks the daemon.
+ */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -8,6 +11,7 @@
 #include "cay/changes/patch.h"
 #include "cay/cli/cli.h"
 #include "cay/cli/kept.h"
+#include "cay/cli/verb.h"
 
 #define JSON_MAX (1u << 30)
 #define BAR_MAX 40u
@@ -30,13 +34,17 @@ static const struct cay_flag table[] = {
 
 static void print_help(void)
 {
-        printf("usage: cay diff [OPTION…] RUN [PATH…]\n\n"
+        printf("usage: cay diff [OPTION…] RUN [PATH…]\n"
+               "       cay diff SANDBOX [FROM [TO]] [OPTION…]\n\n"
                "Shows what RUN (an id, the beginning of one, or `last`) changed in its copy-on-write "
                "workspace,\n"
                "compared with the folder as it is now, as a patch for `git apply` or `patch -p1`. PATHs are\n"
                "relative to the folder. Binary files and files above 64 MiB are only named. Changes that "
                "the\n"
-               "folder already has are not shown.\n\n");
+               "folder already has are not shown.\n\n"
+               "Of a SANDBOX of the daemon: lists the files that changed since its newest step, since step "
+               "FROM,\n"
+               "or from step FROM to step TO; `cay log diff --help` has its options.\n\n");
         cay_flags_print(table, stdout);
         printf("\nExit status: 0 also when there are changes; 2 wrong usage, 125 something failed.\n");
 }
@@ -298,7 +306,14 @@ int cay_cmd_diff(int argc, char **argv)
 {
         static const struct cay_kept_verb verb = { "diff",         table,      print_help,
                                                    CAY_STORE_READ, check_args, run_diff };
-        struct args a = { 0 };
+        struct args a = { 0 }, look = { 0 };
+        char steps[] = "log diff";
+        struct cay_error err = { 0 };
+        int r;
 
-        return cay_kept_main(&verb, argc, argv, &a);
+        if (cay_kept_find(&verb, argc, argv, &look, &err))
+                return cay_kept_main(&verb, argc, argv, &a);
+        argv[0] = steps;
+        r = cay_verb_main(argc, argv, cay_verb_call);
+        return r == 0 ? 0 : cay_cli_complain("diff", &err);
 }

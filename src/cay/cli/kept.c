@@ -99,6 +99,26 @@ static void done(struct cay_kept *k)
         cay_run_store_close(&k->store);
 }
 
+bool cay_kept_find(const struct cay_kept_verb *v, int argc, char **argv, void *args, struct cay_error *err)
+{
+        cay_auto(done) struct cay_kept k;
+        const char *const *paths = NULL;
+        const char *name = NULL;
+        size_t count = 0;
+
+        init(&k);
+        if (parse(v->table, argc, argv, args, &name, &paths, &count, err) != 0) {
+                if (argc < 2 || argv[1][0] == '-') /* else its options may be another verb's */
+                        return true;
+                name = argv[1];
+                *err = (struct cay_error){ 0 };
+        }
+        return strcmp(name, "last") == 0 ||
+               (cay_kept_open_store(&k.store, err) == 0 &&
+                cay_run_store_find(&k.store, name, CAY_STORE_READ, &k.run, err) == 0) ||
+               err->code != CAY_NOT_FOUND;
+}
+
 int cay_kept_main(const struct cay_kept_verb *v, int argc, char **argv, void *args)
 {
         cay_auto(done) struct cay_kept k;
