@@ -9,6 +9,9 @@
  * Ends. A run that takes too long is interrupted; a kernel that does not stop then is ended, and its variables with it: the answer says so. A
  * kernel that dies (of its memory limit, by exit) ends the run with that cause. A client that waits and goes away interrupts its run; a
  * stream's run goes on.
+ *
+ * Steps. Code changes files as commands do: in a sandbox with checkpoint, or when the run asks for it, a step is made when the run has the
+ * kernel and before the kernel has the code (docs/time.md). The start of a kernel is no step: it changes nothing that anybody asked for.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -25,9 +28,11 @@
 #include "domain/ops/most_time.h"
 #include "domain/ops/result_rows.h"
 #include "domain/ops/view.h"
+#include "domain/sandboxes/step.h"
 #include "foundation/base/budget.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/str.h"
+#include "foundation/base/utf8.h"
 #include "foundation/loop/loop.h"
 
 #define OUTPUT_DEFAULT (1024u * 1024)
@@ -44,7 +49,7 @@ struct run_args {
         const char *id, *context, *code;
         struct cay_field_map env;
         uint64_t timeout_ms, max_output;
-        bool stream;
+        bool stream, checkpoint;
 };
 
 static const struct cay_field run_fields[] = {
@@ -64,6 +69,8 @@ static const struct cay_field run_fields[] = {
         { "stream", CAY_FIELD_BOOL, offsetof(struct run_args, stream), 0, "answer with events as they come" },
         { "max_output", CAY_FIELD_SIZE, offsetof(struct run_args, max_output), 0,
           "bytes of each stream in the answer; default 1 MiB", .min = 1, .max = CAY_EXEC_OUTPUT_MAX },
+        { "checkpoint", CAY_FIELD_BOOL, offsetof(struct run_args, checkpoint), 0,
+          "make a step before it, so that it can be undone (a sandbox made with checkpoint always does)" },
         {},
 };
 
@@ -71,6 +78,7 @@ struct cell {
         struct cay_context_start start;
         struct cay_exec_watcher watcher;
         struct cay_exec_input input;
+        struct cay_service_call step;
         struct cay_frames frames;
         struct cay_timer timer;
         struct cay_deferred release;
@@ -86,8 +94,9 @@ struct cell {
         ssize_t queued; /* of events, that the client has not taken */
         uint64_t begun_ns;
         bool cut[2], results_cut, has_error;
-        bool streams; /* answers with events */
-        bool feeding; /* the input's job is under way */
+        bool streams;              /* answers with events */
+        bool feeding;              /* the input's job is under way */
+        bool takes_step, stepping; /* stepping: the step's job is under way */
         bool starting, gone;
         bool late; /* its time is over: it was interrupted */
 };
@@ -121,7 +130,7 @@ static void finish(struct cell *s)
         s->call = NULL;
         cay_timer_clear(&s->timer);
         cay_service_exec_unwatch(&s->watcher);
-        if (!s->feeding)
+        if (!s->feeding && !s->stepping)
                 let_go(s);
 }
 
@@ -364,7 +373,7 @@ static void on_kernel_output(struct cay_exec_watcher *w)
 {
         struct cell *s = cay_container_of(w, struct cell, watcher);
 
-        if (s->call)
+        if (s->call && !s->stepping)
                 pump_output(s);
 }
 
@@ -373,7 +382,8 @@ static void on_drain(struct cay_op_call *c)
         struct cell *s = c->state;
 
         s->queued = 0;
-        pump_output(s);
+        if (!s->stepping)
+                pump_output(s);
 }
 
 static void interrupt(struct cell *s)
@@ -404,8 +414,8 @@ static void on_gone(struct cay_op_call *c)
 
         s->gone = true;
         if (s->starting)
-                return; /* then on_context_started ends it */
-        if (!s->streams)
+                return;                  /* then on_context_started ends it */
+        if (!s->streams && !s->stepping) /* else the kernel has nothing of it */
                 interrupt(s);
         drop(s);
 }
@@ -496,9 +506,55 @@ static int begin_stream(struct cell *s)
         return s->queued < 0 ? -1 : 0;
 }
 
-static void begin_run(struct cell *s, const struct cay_exec_view *view)
+/* The kernel waits for it. */
+static void go(struct cell *s)
 {
         const struct run_args *a = s->call->args;
+        struct cay_viewer viewer = cay_op_viewer(s->call);
+
+        s->begun_ns = cay_clock_ns();
+        cay_timer_set(s->loop, &s->timer,
+                      cay_op_bound_time(s->call, a->timeout_ms ? a->timeout_ms : TIMEOUT_MS), on_late);
+        if (begin_stream(s) < 0)
+                drop(s);
+        else
+                send_code(s, &viewer);
+}
+
+static void on_step(struct cay_job *job)
+{
+        struct cell *s = cay_container_of(job, struct cell, step.job);
+        struct cay_error err = job->err;
+
+        s->stepping = false;
+        if (!s->call) {
+                let_go(s);
+                return;
+        }
+        if (err.code == CAY_OK) {
+                go(s);
+                if (s->call)
+                        pump_output(s); /* it may have ended meanwhile */
+                return;
+        }
+        cay_wrap(&err, "the code did not run: the step before it could not be made");
+        fail(s, &err, NULL);
+}
+
+static void take_step(struct cell *s, const struct cay_viewer *viewer)
+{
+        const struct run_args *a = s->call->args;
+        char note[CAY_STEP_NOTE_MAX + 1];
+
+        snprintf(note, sizeof(note), "%s: %s", s->language, a->code);
+        note[cay_utf8_cut(note, strlen(note))] = '\0';
+        s->stepping = true;
+        cay_job_init(&s->step.job, on_step);
+        cay_service_step(s->call->world->service, viewer, s->sandbox, note, &s->step);
+}
+
+static void begin_run(struct cell *s, const struct cay_exec_view *view)
+{
         struct cay_viewer viewer = cay_op_viewer(s->call);
         struct cay_error err = { 0 };
 
@@ -512,13 +568,10 @@ static void begin_run(struct cell *s, const struct cay_exec_view *view)
                 fail(s, &err, "context");
                 return;
         }
-        s->begun_ns = cay_clock_ns();
-        cay_timer_set(s->loop, &s->timer,
-                      cay_op_bound_time(s->call, a->timeout_ms ? a->timeout_ms : TIMEOUT_MS), on_late);
-        if (begin_stream(s) < 0)
-                drop(s);
+        if (s->takes_step)
+                take_step(s, &viewer);
         else
-                send_code(s, &viewer);
+                go(s);
 }
 
 static void on_context_started(struct cay_context_start *start, const struct cay_error *err)
@@ -598,6 +651,7 @@ static void run_context_run(struct cay_op_call *c)
         c->on_gone = on_gone;
         c->on_drain = on_drain;
         c->works_for_listener = !s->streams;
+        s->takes_step = a->checkpoint || box.options.checkpoint;
         kernel = cay_kernel_find(a->context);
         cay_str_copy(s->context, sizeof(s->context), kernel ? kernel->language : a->context);
         if (cay_context_find(c, s->sandbox, s->context, &view, &err) == 0)

@@ -506,7 +506,8 @@ static int fill_new(struct cay_sandbox *sb, struct cay_exec *x, const struct cay
         x->has_stdin = w->has_stdin;
         x->tty = w->tty;
         x->background = w->background;
-        x->takes_step = w->checkpoint || sb->options.checkpoint;
+        x->takes_step =
+                w->checkpoint || (sb->options.checkpoint && w->context == NULL); /* its runs make them */
         x->waits = w->waits && !w->background && !w->tty && w->context == NULL;
         x->rows = (uint16_t)(w->rows > 0 ? w->rows : 24);
         x->cols = (uint16_t)(w->cols > 0 ? w->cols : 80);

@@ -121,6 +121,32 @@ def test_one_command(d):
     remove(d, box)
 
 
+def run_code(d, box, code, status=200, **fields):
+    return d.must(status, "POST", f"/api/sandboxes/{box}/contexts/python/run", {"code": code, **fields})
+
+
+def test_contexts(d):
+    """Code in a context makes a step as a command does: listed with its code, compared, undone; the interpreter's start makes none."""
+    box = d.make(checkpoint=True)
+    assert run_code(d, box, "x = 1\nopen('/workspace/f', 'w').write('1')")["error"] is None
+    run_code(d, box, "open('/workspace/f', 'w').write(str(x + 1))")
+    got = [s["before"] for s in steps(d, box)]
+    assert got == ["python: open('/workspace/f', 'w').write(str(x + 1))", "python: x = 1\nopen('/workspace/f', 'w').write('1')"], got
+    assert diff(d, box) == {("changed", "/workspace/f")}
+    assert undo(d, box)["commands_ended"] == 1
+    assert d.run(box, "cat /workspace/f")["stdout"] == "1"
+    a = run_code(d, box, "x", 409)
+    assert "restart it" in a["error"]["message"], a
+    # Two at once have one interpreter: the second is refused, and makes no step. One alone asks for it, in a sandbox without.
+    other = d.make()
+    run_code(d, other, "1")
+    assert run_code(d, other, "open('/workspace/g', 'w').write('1')", checkpoint=True)["error"] is None
+    assert [s["before"] for s in steps(d, other)] == ["python: open('/workspace/g', 'w').write('1')"]
+    events = d.ask("POST", f"/api/sandboxes/{other}/contexts/python/run", {"code": "print(7)", "checkpoint": True, "stream": True})
+    assert events.status == 200 and b'"7\\n"' in events.body and len(steps(d, other)) == 2, events
+    remove(d, box, other)
+
+
 def test_at_once(d):
     """Commands at the same time: each has its step, and each of these is whole."""
     box = d.make(checkpoint=True)
@@ -234,14 +260,56 @@ def test_warden_killed(d):
     remove(d, box)
 
 
+def test_killed_while_it_compares(d):
+    """The front, then the warden, is killed during a comparison: the sandbox is as it was, and what was made for it goes."""
+    box = d.make(checkpoint=True)
+    d.run(box, "for i in $(seq 2000); do echo $i > /workspace/f$i; done; sync")
+    before = steps(d, box)
+    for program in ("cay-front", "cay-warden"):
+        for patience in (0.0, 0.02, 0.1):
+            pid = d.child(program)
+            t = threading.Timer(patience, lambda: os.kill(pid, signal.SIGKILL))
+            t.start()
+            try:
+                d.ask("POST", f"/api/sandboxes/{box}/diff", {})
+            except OSError:
+                pass
+            t.join()
+            wait_for("another", lambda: d.child(program) not in (pid, None))
+            ready_again(d)
+            if d.must(200, "GET", f"/api/sandboxes/{box}")["status"] != "ready":
+                d.start_again(box)
+            assert steps(d, box) == before
+            assert d.run(box, "ls /workspace | wc -l", checkpoint=False)["stdout"].strip() == "2000"
+            before = steps(d, box)
+            # What it had made is listed as anybody's is, and can be removed; else it goes after five minutes.
+            for b in d.must(200, "GET", "/api/sandboxes")["sandboxes"]:
+                if b["sandbox_id"] != box:
+                    assert b["expires_in_ms"] <= 300000, b
+                    remove(d, b["sandbox_id"])
+            for s in snapshots(d):
+                assert s["expires_in_ms"] <= 300000, s
+                d.must(200, "DELETE", f"/api/snapshots/{s['snapshot_id']}")
+    assert diff(d, box) == set()
+    remove(d, box)
+
+
 def test_cli(d):
     box = cay(d, "create", "--checkpoint", "--name", "one").stdout.strip()
     assert cay(d, "exec", "one", "--", "sh", "-c", "echo x > /workspace/f").returncode == 0
     r = cay(d, "log", "one")
     assert r.returncode == 0 and "echo x > /workspace/f" in r.stdout, r
-    r = cay(d, "log", "diff", "one")
-    assert r.returncode == 0 and "added" in r.stdout and "/workspace/f" in r.stdout, r
+    for words in (("log", "diff", "one"), ("diff", "one"), ("diff", box, "1"), ("diff", "one", "--limit", "5")):
+        r = cay(d, *words)
+        assert r.returncode == 0 and "added" in r.stdout and "/workspace/f" in r.stdout, r
+    r = cay(d, "diff", "nothing")
+    assert r.returncode != 0 and "sandbox 'nothing' does not exist" in r.stdout and "kept run" in r.stdout, r
+    assert cay(d, "exec", "one", "--", "sh", "-c", "echo y > /workspace/g").returncode == 0
+    r = cay(d, "diff", "one", "1", "2")
+    assert "/workspace/f" in r.stdout and "/workspace/g" not in r.stdout, r
     r = cay(d, "undo", "one")
+    assert r.returncode == 0, r
+    r = cay(d, "undo", "one", "1")
     assert r.returncode == 0 and box in r.stdout, r
     assert cay(d, "exec", "one", "--", "cat", "/workspace/f").returncode == 1
     assert cay(d, "rm", "one").returncode == 0

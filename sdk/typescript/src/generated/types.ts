@@ -1555,6 +1555,14 @@ export interface SandboxForkArgs {
   timeout?: number | string | null;
   /** idle time after which each is destroyed */
   idle_timeout?: number | string | null;
+  /** network of each, as when one is created: none, list, bridge or learn; default: the template's */
+  network?: string | null;
+  /** hosts that each may reach */
+  allow?: string[] | null;
+  /** hosts that none may reach */
+  deny?: string[] | null;
+  /** names of your secrets that their requests may use; none of the sandbox's are taken over */
+  secrets?: string[] | null;
 }
 
 /** Answer of sandbox_fork. */
@@ -2184,6 +2192,8 @@ export interface ContextRunArgs {
   stream?: boolean | null;
   /** bytes of each stream in the answer; default 1 MiB */
   max_output?: number | string | null;
+  /** make a step before it, so that it can be undone (a sandbox made with checkpoint always does) */
+  checkpoint?: boolean | null;
 }
 
 /** Arguments of context_interrupt. */

@@ -504,6 +504,10 @@ class Ops:
         limits: Optional[SandboxForkLimits] = None,
         timeout: Union[int, float, str, None] = None,
         idle_timeout: Union[int, float, str, None] = None,
+        network: Optional[str] = None,
+        allow: Optional[Sequence[str]] = None,
+        deny: Optional[Sequence[str]] = None,
+        secrets: Optional[Sequence[str]] = None,
     ) -> SandboxForkResult:
         """Makes new sandboxes with the files of a sandbox, running or stopped, or of a snapshot: as many as were asked for, or none. Processes are not in them; limits and variables are the sandbox's, unless given
 
@@ -515,6 +519,10 @@ class Ops:
         limits: limits; default: those of the sandbox
         timeout: time to live; 0: until destroyed
         idle_timeout: idle time after which each is destroyed
+        network: network of each, as when one is created: none, list, bridge or learn; default: the template's
+        allow: hosts that each may reach
+        deny: hosts that none may reach
+        secrets: names of your secrets that their requests may use; none of the sandbox's are taken over
         """
         return cast(SandboxForkResult, self._call("sandbox_fork", {
             "id": id,
@@ -525,6 +533,10 @@ class Ops:
             "limits": limits,
             "timeout": timeout,
             "idle_timeout": idle_timeout,
+            "network": network,
+            "allow": allow,
+            "deny": deny,
+            "secrets": secrets,
         }))
 
     def snapshot_create(self, *, id: str, name: Optional[str] = None, timeout: Union[int, float, str, None] = None) -> Snapshot:
@@ -1029,6 +1041,7 @@ class Ops:
         env: Optional[Mapping[str, str]] = None,
         stream: Optional[bool] = None,
         max_output: Union[int, float, str, None] = None,
+        checkpoint: Optional[bool] = None,
     ) -> ContextRun:
         """Runs code in a context: variables of earlier runs are there, and the value of its last expression is a result
 
@@ -1039,6 +1052,7 @@ class Ops:
         env: variables of this run alone; afterwards they are what they were
         stream: answer with events as they come
         max_output: bytes of each stream in the answer; default 1 MiB
+        checkpoint: make a step before it, so that it can be undone (a sandbox made with checkpoint always does)
         """
         return cast(ContextRun, self._call("context_run", {
             "id": id,
@@ -1048,6 +1062,7 @@ class Ops:
             "env": env,
             "stream": stream,
             "max_output": max_output,
+            "checkpoint": checkpoint,
         }))
 
     def context_interrupt(self, *, id: str, context: str) -> Context:
