@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Sleep: a sandbox that nobody uses is paused by the daemon and gives its memory back; the next request wakes it."""
+import json
 import os
 import sys
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon import Daemon, wait_for  # noqa: E402
+from ws_client import WebSocket  # noqa: E402
 
 FILL = "head -c 50m /dev/zero >/workspace/big && cat /workspace/big >/dev/null"
 
@@ -79,6 +81,25 @@ def test_wakes(d):
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
+def test_terminal(d):
+    """A terminal that is opened wakes it, by the page's way and by the API's; it does not sleep while the terminal is there."""
+    box = sleeper(d)
+    wait_for("sleep", lambda: asleep(d, box))
+    terminal = WebSocket(d.port, f"/tty/{box}/ws", d.token, headers={"Sec-WebSocket-Protocol": "tty"})
+    terminal.send(json.dumps({"AuthToken": "", "columns": 80, "rows": 24}).encode())
+    terminal.send(b"0echo here-$((40+2))\r")
+    seen = b""
+    while b"here-42" not in seen:
+        seen += terminal.read()[1]
+    assert view(d, box)["asleep"] is False
+    terminal.send(b"0exit\r")
+    wait_for("sleep", lambda: asleep(d, box))
+    x = d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": ["sleep", "2"], "tty": True, "background": True})
+    wait_for("its end", lambda: d.must(200, "GET", f"/api/sandboxes/{box}/execs/{x['exec_id']}")["status"] == "ended")
+    terminal.sock.close()
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
 SERVER = """
 import functools, http.server, threading
 handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory="/workspace")
@@ -124,7 +145,7 @@ def test_idle(d):
     wait_for("its end", lambda: d.ask("GET", f"/api/sandboxes/{box}").status == 404)
 
 
-TESTS = [test_memory, test_wakes, test_ports, test_restart, test_idle]
+TESTS = [test_memory, test_wakes, test_terminal, test_ports, test_restart, test_idle]
 
 
 def main():
