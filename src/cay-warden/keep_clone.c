@@ -77,6 +77,15 @@ static int freeze(int cgroup)
         return r;
 }
 
+static int check_given_room(int from, uint64_t room)
+{
+        struct stat st;
+
+        if (fstat(from, &st) < 0)
+                return -errno;
+        return room < (uint64_t)st.st_blocks * 512 ? -ENOSPC : 0;
+}
+
 static int check_room(int dir, int disk, int from, uint64_t margin)
 {
         struct statvfs fs, below;
@@ -95,7 +104,11 @@ static int check_room(int dir, int disk, int from, uint64_t margin)
 static int copy(int dir, const struct cay_keep_clone *c, int from, int to, struct cay_keep_cloned *ret)
 {
         bool is_live = c->fs >= 0 && sys_layer_image_can_share(from, to);
-        int r = is_live ? check_room(dir, c->disk, from, c->margin + c->promised) : 0;
+        int r = 0;
+
+        if (is_live)
+                r = c->has_room ? check_given_room(from, c->room)
+                                : check_room(dir, c->disk, from, c->margin + c->promised);
 
         if (r < 0)
                 return r;

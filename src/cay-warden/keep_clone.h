@@ -30,6 +30,8 @@ struct cay_keep_clone {
         int disk;          /* a folder on the disk that has the layers in the end (room.h) */
         uint64_t margin;   /* bytes that the disk is to keep free */
         uint64_t promised; /* and those that other live layers may have to find again (room_shared.h) */
+        bool has_room;     /* `room` says it, whatever the disk has (room_pool.h) */
+        uint64_t room;     /* bytes that a copy of a live layer may share */
 };
 
 struct cay_keep_cloned {

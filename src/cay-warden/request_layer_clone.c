@@ -77,7 +77,7 @@ static void explain(const struct warden_clone *c, int r, struct cay_error *err)
 }
 
 static _Noreturn void work(const struct warden *w, const struct warden_clone *c, int cgroup, int fs, int out,
-                           uint64_t promised)
+                           uint64_t promised, uint64_t room)
 {
         int given[LEAST_KEPT] = { w->layers, out, cgroup, fs, w->disk };
         struct result got = { 0 };
@@ -87,6 +87,8 @@ static _Noreturn void work(const struct warden *w, const struct warden_clone *c,
 
         what.margin = w->margin > 0 ? w->margin : WARDEN_LEAST_MARGIN;
         what.promised = promised;
+        what.has_room = w->pool.is_locked;
+        what.room = room;
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         for (unsigned i = 0; i < LEAST_KEPT; i++)
                 given[i] = given[i] < 0 ? -1 : fcntl(given[i], F_DUPFD, 3 + (int)LEAST_KEPT);
@@ -139,7 +141,7 @@ static void begin(struct warden *w, struct warden_clone *c)
         struct clone_args args = { .exit_signal = SIGCHLD };
         int fs = -1, cgroup = -1, ends[2] = { -1, -1 };
         struct cay_error err = { 0 };
-        uint64_t promised = warden_room_promised(w, box);
+        uint64_t promised = warden_room_promised(w, box), room = warden_room_for_copy(w, box);
 
         if (box && box->state == BOX_DEAD)
                 cay_fail(&err, CAY_CONFLICT, "the files of '%s' cannot be copied: it is ending", c->from);
@@ -154,7 +156,7 @@ static void begin(struct warden *w, struct warden_clone *c)
         if (err.code == CAY_OK) {
                 c->pid = sys_clone3(&args);
                 if (c->pid == 0)
-                        work(w, c, cgroup, fs, ends[1], promised);
+                        work(w, c, cgroup, fs, ends[1], promised, room);
                 if (c->pid < 0)
                         cay_fail_sys(&err, CAY_INTERNAL, c->pid, "start a helper");
         }

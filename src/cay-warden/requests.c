@@ -13,6 +13,7 @@
 
 #include "foundation/sys/unix_socket.h"
 #include "cay-warden/keep.h"
+#include "cay-warden/room_pool.h"
 #include "cay-warden/volume.h"
 #include "cay-warden/warden.h"
 #include "links/helper/init_config.h"
@@ -58,11 +59,12 @@ static void on_hello(struct warden *w, const struct wire_request *req, struct wi
  * For a box that does not exist: what an earlier one left. Safe because the name is made of a strictly
  * checked id.
  */
-static void drop_layer(const struct warden *w, struct wire_answer *a)
+static void drop_layer(struct warden *w, struct wire_answer *a)
 {
         struct cay_error err = { 0 };
         int r = w->layers >= 0 && cay_id_is_valid(a->box.id) ? cay_keep_drop(w->layers, a->box.id) : 0;
 
+        warden_pool_expect(w);
         if (r == 0)
                 return;
         cay_fail_sys(&err, CAY_UNAVAILABLE, r, "remove the files of '%s'", a->box.id);

@@ -13,6 +13,7 @@
 #include "foundation/sys/fd.h"
 #include "foundation/sys/loopdev.h"
 #include "cay-warden/keep.h"
+#include "cay-warden/room_pool.h"
 #include "cay-warden/room_shared.h"
 #include "cay-warden/volume.h"
 
@@ -158,7 +159,6 @@ static uint64_t margin_of(const struct warden *w)
         return w->margin > 0 ? w->margin : WARDEN_LEAST_MARGIN;
 }
 
-/* What is kept back for overwriting counts as room: it is there for what `shared` says. */
 /* Of the disk, and of the pool on it that layers may be in: the pool's file is as sparse as they are. */
 static uint64_t free_of(const struct warden *w, struct statvfs *disk)
 {
@@ -174,27 +174,47 @@ static uint64_t free_of(const struct warden *w, struct statvfs *disk)
         return least(free, in_pool);
 }
 
-static uint64_t room_of_disk(const struct warden *w)
+static uint64_t above_margin(const struct warden *w, uint64_t free)
 {
-        uint64_t margin = margin_of(w), free;
-        struct statvfs fs;
-
-        free = free_of(w, &fs);
-        return free == UINT64_MAX ? free : free - least(free, margin) + warden_shared_kept(w);
+        return free == UINT64_MAX ? free : free - least(free, margin_of(w));
 }
 
-/* True when the disk is short, so that blocks that are kept back must be released as they are needed. */
+/* What is kept back for overwriting counts: it is there for what `shared` says. A locked pool needs nothing of the disk. */
+static uint64_t room_of_disk(const struct warden *w)
+{
+        struct statvfs fs;
+
+        if (w->pool.is_locked)
+                return warden_pool_room(w);
+        return above_margin(w, free_of(w, &fs)) + warden_shared_kept(w);
+}
+
+/* And what it can still be enlarged by. */
+static uint64_t room_for_more(const struct warden *w)
+{
+        uint64_t room = room_of_disk(w);
+        struct statvfs disk;
+
+        if (!w->pool.is_locked || fstatvfs(w->disk, &disk) < 0)
+                return room;
+        return room + above_margin(w, (uint64_t)disk.f_bavail * disk.f_frsize);
+}
+
+/* True when the disk is short, and what is kept back must be released as it is needed, or is being made fast. */
 static bool mind_disk(struct warden *w, uint64_t shared)
 {
         struct statvfs fs;
         uint64_t free;
+        bool is_changing;
 
         if (fstatvfs(w->disk, &fs) < 0)
                 return false;
         free = (uint64_t)fs.f_bavail * fs.f_frsize;
         mind_reserve(w, &fs, free - least(free, margin_of(w)));
-        warden_shared_keep_back(w, shared, free, margin_of(w));
-        return warden_shared_kept(w) > 0 && free < margin_of(w);
+        is_changing = warden_pool_mind(w, shared, free, margin_of(w));
+        if (!is_changing && !w->pool.is_locked)
+                warden_shared_keep_back(w, shared, free, margin_of(w));
+        return is_changing || (warden_shared_kept(w) > 0 && free < margin_of(w));
 }
 
 static uint64_t count_shared(const struct warden *w, const struct warden_box *but)
@@ -214,9 +234,16 @@ uint64_t warden_room_promised(const struct warden *w, const struct warden_box *b
         return shared - least(shared, warden_shared_kept(w));
 }
 
+uint64_t warden_room_for_copy(const struct warden *w, const struct warden_box *but)
+{
+        uint64_t room = room_for_more(w);
+
+        return w->pool.is_locked ? room - least(room, count_shared(w, but)) : 0;
+}
+
 int warden_room_check(struct warden *w, const struct warden_box *box, struct cay_error *err)
 {
-        uint64_t others = count_shared(w, box), room = room_of_disk(w);
+        uint64_t others = count_shared(w, box), room = room_for_more(w);
 
         if (box->room.shared == 0 || others + box->room.shared <= room)
                 return 0;
@@ -343,7 +370,7 @@ void warden_room_look(struct warden *w)
         shared = count_shared(w, NULL);
         is_urgent = mind_disk(w, shared);
         room = room_of_disk(w);
-        if (needs + shared > room || warden_shared_kept(w) > 0)
+        if (needs + shared > room || warden_shared_kept(w) > 0 || w->pool.is_locked)
                 warden_shared_read_next(w);
         room -= least(room, shared);
         if (needs <= room)
@@ -354,5 +381,10 @@ void warden_room_look(struct warden *w)
                 end_broken(w);
                 w->errors_at_ms = now + LOOK_SELDOM_MS;
         }
-        w->room_at_ms = count > 0 ? now + look_in(needs, room, count, is_urgent) : 0;
+        if (count > 0)
+                warden_pool_expect(w);
+        if (count > 0 || warden_pool_is_busy(w))
+                w->room_at_ms = now + look_in(needs, room, count, is_urgent);
+        else
+                w->room_at_ms = 0;
 }

@@ -10,8 +10,8 @@
  * - layers may take new blocks only of what is left after that (room.c),
  * - a copy of a live layer is refused when the disk has no room for all of it again, as is the start of a box
  *   whose layer shares more than fits: then nothing has changed, and the caller is told,
- * - when the disk gets short, blocks are kept back for it in a file of our own, so that others on the host
- *   cannot take them. They are released as they are needed.
+ * - when the disk gets short, blocks are kept back for it, so that others on the host cannot take them: in the layer
+ *   pool, if layers are in one (room_pool.h), else in a file of our own, which releases them as they are needed.
  *
  * Layers without a box are never written, so they need nothing. How much a layer shares is read from its
  * extents when it is mounted. After a copy all of it counts. It is read again while room is short: blocks that

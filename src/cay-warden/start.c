@@ -24,6 +24,7 @@
 #include "foundation/sys/unix_socket.h"
 #include "cay-warden/keep.h"
 #include "cay-warden/keep_clone.h"
+#include "cay-warden/room_pool.h"
 #include "cay-warden/room_shared.h"
 #include "cay-warden/upgrade.h"
 #include "cay-warden/warden.h"
@@ -208,6 +209,7 @@ int warden_set_up(struct warden *w, bool is_resumed, struct cay_error *err)
         if (w->layers >= 0 && !is_resumed) {
                 cay_keep_clone_sweep(w->layers);
                 cay_keep_reserve(w->disk, 0); /* what the last one kept back; room.c takes its own */
+                warden_pool_begin(w);
         }
         if (w->front >= 0)
                 warden_watch(w, w->front, WATCH_FRONT, NULL);

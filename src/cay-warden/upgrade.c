@@ -19,7 +19,7 @@
 
 #define STATE_MAGIC 0x63617975u
 #define STATE_VERSION                                                                                        \
-        5u /* of struct warden and what is in it: one more whenever a field changes its meaning or place */
+        6u /* of struct warden and what is in it: one more whenever a field changes its meaning or place */
 #define CHECK_MS 5000
 #define CHECK_FD 3
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)

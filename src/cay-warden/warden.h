@@ -128,6 +128,12 @@ struct warden {
         int disk; /* a folder on the disk that has them in the end: of layers itself, or of the pool that they are in */
         uint64_t reserve; /* bytes that are kept back in that folder: room.h, room_shared.h */
         uint64_t margin;  /* bytes of that folder's disk that layers leave free */
+        struct {          /* room_pool.h */
+                bool is_one, is_locked, cannot;
+                pid_t helper; /* 0: none */
+                unsigned work;
+                uint64_t retry_at_ms, trim_at_ms, look_until_ms, tables;
+        } pool;
         uint64_t room_at_ms, errors_at_ms; /* when layers are looked at next; room_at_ms 0: there are none */
         bool can_keep;                     /* there is one, and images can be mounted with other ids */
         bool can_share;                    /* and they can share blocks */

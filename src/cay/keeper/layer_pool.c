@@ -208,6 +208,9 @@ int cay_layer_pool_open(int data_fd, int outside, uint64_t bytes, int *ret, stru
         inside = sys_open_at(mount, INSIDE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
         if (inside < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, inside, "layer_pool: open the folder in it");
+        /* A daemon that died while the disk was short left it (cay-warden/room_pool.h). */
+        if (unlinkat(inside, ".ballast", 0) == 0)
+                sys_xfs_pool_trim(inside, 0);
         if (move_all(outside, inside, err) < 0)
                 return -1;
         *ret = cay_take_fd(inside);

@@ -4,6 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <linux/fsmap.h>
 #include <linux/loop.h>
 #include <linux/types.h>
 #include <stdio.h>
@@ -99,7 +102,7 @@ int sys_xfs_pool_format(int file, uint64_t bytes)
 int sys_xfs_pool_mount(int file)
 {
         char source[48] = "source=";
-        const char *options[] = { source, "discard", NULL };
+        const char *options[] = { source, NULL };
         cay_auto_close int dev = sys_layer_image_attach(file, source + 7, sizeof(source) - 7);
 
         if (dev < 0)
@@ -120,4 +123,108 @@ int sys_xfs_pool_grow(int mount, uint64_t bytes)
         if (root < 0)
                 return root;
         return ioctl(root, GROW, &to) < 0 ? -errno : 0;
+}
+
+/* --- Blocks of the disk for blocks of the pool --- */
+
+#define RECORDS 64u
+#define RECORD_ROUNDS 65536u
+
+static int back_one(int file, const struct fsmap *at)
+{
+        return fallocate(file, 0, (off_t)at->fmr_physical, (off_t)at->fmr_length) < 0 ? -errno : 0;
+}
+
+static bool is_free(const struct fsmap *at)
+{
+        return (at->fmr_flags & FMR_OF_SPECIAL_OWNER) != 0 && at->fmr_owner == FMR_OWN_FREE;
+}
+
+int sys_xfs_pool_back(int dir, int file, bool is_used, uint64_t *ret_free)
+{
+        union { /* the records follow the head */
+                struct fsmap_head head;
+                char room[sizeof(struct fsmap_head) + RECORDS * sizeof(struct fsmap)];
+        } m;
+        uint64_t free = 0;
+        bool is_last = false;
+        int r = 0;
+
+        memset(&m, 0, sizeof(m));
+        memset(&m.head.fmh_keys[1], 0xff, sizeof(m.head.fmh_keys[1]));
+        m.head.fmh_keys[1].fmr_length = 0;
+        memset(m.head.fmh_keys[1].fmr_reserved, 0, sizeof(m.head.fmh_keys[1].fmr_reserved));
+        m.head.fmh_count = RECORDS;
+        for (unsigned round = 0; r == 0 && !is_last && round < RECORD_ROUNDS; round++) {
+                if (ioctl(dir, FS_IOC_GETFSMAP, &m.head) < 0)
+                        return -errno;
+                if (m.head.fmh_entries == 0)
+                        break;
+                for (unsigned i = 0; r == 0 && i < m.head.fmh_entries && i < RECORDS; i++) {
+                        const struct fsmap *at = &m.head.fmh_recs[i];
+
+                        free += is_free(at) ? at->fmr_length : 0;
+                        if (is_free(at) != is_used && file >= 0)
+                                r = back_one(file, at);
+                        is_last = (at->fmr_flags & FMR_OF_LAST) != 0;
+                }
+                m.head.fmh_keys[0] = m.head.fmh_recs[m.head.fmh_entries - 1];
+        }
+        if (ret_free)
+                *ret_free = free;
+        return r;
+}
+
+int sys_xfs_pool_give_back(int inside, int file)
+{
+        union { /* the extents follow the head */
+                struct fiemap map;
+                char room[sizeof(struct fiemap) + RECORDS * sizeof(struct fiemap_extent)];
+        } m;
+        bool is_last = false;
+        uint64_t at = 0;
+
+        for (unsigned round = 0; !is_last && round < RECORD_ROUNDS; round++) {
+                memset(&m, 0, sizeof(m));
+                m.map.fm_start = at;
+                m.map.fm_length = FIEMAP_MAX_OFFSET - at;
+                m.map.fm_extent_count = RECORDS;
+                if (ioctl(inside, FS_IOC_FIEMAP, &m.map) < 0)
+                        return -errno;
+                if (m.map.fm_mapped_extents == 0)
+                        break;
+                for (unsigned i = 0; i < m.map.fm_mapped_extents && i < RECORDS; i++) {
+                        const struct fiemap_extent *e = &m.map.fm_extents[i];
+
+                        if (!(e->fe_flags & (FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC)) &&
+                            fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)e->fe_physical,
+                                      (off_t)e->fe_length) < 0)
+                                return -errno;
+                        at = e->fe_logical + e->fe_length;
+                        is_last = (e->fe_flags & FIEMAP_EXTENT_LAST) != 0;
+                }
+        }
+        return 0;
+}
+
+int sys_xfs_pool_trim(int dir, uint64_t least)
+{
+        struct fstrim_range all = { .len = UINT64_MAX, .minlen = least };
+
+        return ioctl(dir, FITRIM, &all) < 0 ? -errno : 0;
+}
+
+bool sys_xfs_pool_is_in(int dir, int file)
+{
+        char path[32] = "/dev/";
+        struct loop_info64 info = { 0 };
+        cay_auto_close int dev = -1;
+        struct stat st;
+
+        if (fstat(file, &st) < 0 || !S_ISREG(st.st_mode) ||
+            sys_layer_device(dir, path + 5, sizeof(path) - 5) < 0)
+                return false;
+        dev = sys_open_at(AT_FDCWD, path, O_RDONLY, 0);
+        return dev >= 0 && ioctl(dev, LOOP_GET_STATUS64, &info) == 0 && info.lo_inode == st.st_ino &&
+               info.lo_device == st.st_dev;
 }
