@@ -165,10 +165,11 @@ static int unknown(const char *verb)
         return CAY_EXIT_USAGE;
 }
 
-/* Help on a verb is the verb's own --help. */
+/* Help on a verb, of one word or two, is the verb's own --help. */
 int cay_cmd_help(int argc, char **argv)
 {
-        char *ask[] = { argc > 1 ? argv[1] : NULL, (char *)"--help", NULL };
+        char *ask[] = { argc > 1 ? argv[1] : NULL, argc > 2 ? argv[2] : (char *)"--help", (char *)"--help",
+                        NULL };
         const struct command *c;
 
         if (argc < 2 || argv[1][0] == '-') {
@@ -178,7 +179,7 @@ int cay_cmd_help(int argc, char **argv)
         c = find(argv[1]);
         if (c == NULL)
                 return unknown(argv[1]);
-        return c->which == VERB_help ? (print_usage(stdout), 0) : run_command(c, 2, ask);
+        return c->which == VERB_help ? (print_usage(stdout), 0) : run_command(c, argc > 2 ? 3 : 2, ask);
 }
 
 int cay_cmd_version(int argc, char **argv)

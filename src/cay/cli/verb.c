@@ -9,6 +9,7 @@
 #include "cay/cli/cli.h"
 
 #define PAGES_MAX 1000u
+#define LONGER_COLUMN 24u
 #define REST "..."
 
 const struct cay_verb *cay_verb_find(const char *name)
@@ -141,8 +142,32 @@ static void print_word(const char *word, size_t len, FILE *out)
         fprintf(out, "%s%s", is_many ? "…" : "", may_lack ? "]" : "");
 }
 
+/* Verbs that begin with this one's name: "browser click", and what it does, up to the first comma or stop. True: none was printed. */
+static bool print_longer(const struct cay_verb *verb, const struct cay_verb *rows, bool is_first, FILE *out)
+{
+        size_t len = strlen(verb->name), end;
+        char about[sizeof(rows->about)];
+
+        for (; rows->name[0] != '\0'; rows++) {
+                if (strncmp(rows->name, verb->name, len) != 0 || rows->name[len] != ' ')
+                        continue;
+                end = strcspn(rows->about, ".,;:(");
+                while (end > 0 && rows->about[end - 1] == ' ')
+                        end--;
+                snprintf(about, sizeof(about), "%.*s", (int)end, rows->about);
+                for (char *at = about; *at != '\0'; at++)
+                        *at = *at == '\n' ? ' ' : *at;
+                fprintf(out, "%s  %-*s", is_first ? "\n" : "", (int)LONGER_COLUMN - 2, rows->name);
+                cay_text_print(about, LONGER_COLUMN, out);
+                is_first = false;
+        }
+        return is_first;
+}
+
 static void print_help(const struct cay_verb_args *a, FILE *out)
 {
+        bool is_first;
+
         fprintf(out, "usage: cay %s [OPTION…]", a->verb->name);
         for (const char *at = a->verb->words; *at != '\0'; at += strspn(at, " ")) {
                 size_t len = strcspn(at, " ");
@@ -157,6 +182,9 @@ static void print_help(const struct cay_verb_args *a, FILE *out)
         cay_text_print(a->verb->about, 0, out);
         putc('\n', out);
         cay_flags_print(a->flags, out);
+        is_first = print_longer(a->verb, cay_verbs, true, out);
+        if (!print_longer(a->verb, cay_op_verbs, is_first, out))
+                fprintf(out, "\n`cay help %s VERB` prints more about each of these.\n", a->verb->name);
 }
 
 /* Words */

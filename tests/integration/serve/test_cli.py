@@ -874,12 +874,17 @@ def test_words_of_the_command_line(d):
     assert "TIMEOUT: give a lifetime, an idle limit, or both" in d.said, d.said
     cay(d, "ls", "--bogus", expect=2)
     assert "`cay ls --help`" in d.said, d.said
-    t = Terminal(d, "help", "exec", cols=60)  # help fits the terminal
-    t.expect(rb"usage: ")
-    for _ in range(50):
-        if t.read(0.1) == b"":
-            break
-    assert t.end() == 0 and max(len(line) for line in t.seen.decode().replace("\r", "").split("\n")) <= 60, t.seen
+    for verb in ("exec", "browser"):
+        t = Terminal(d, "help", verb, cols=60)  # help fits the terminal
+        t.expect(rb"usage: ")
+        for _ in range(50):
+            if t.read(0.1) == b"":
+                break
+        assert t.end() == 0 and max(len(line) for line in t.seen.decode().replace("\r", "").split("\n")) <= 60, t.seen
+    shown = cay(d, "help", "browser")  # verbs of two words are found by the first, and have help of their own
+    assert "\n  browser click         Clicks an element\n" in shown and "`cay help browser VERB`" in shown, shown
+    assert cay(d, "help", "browser", "click") == cay(d, "browser", "click", "--help") and "SANDBOX [TARGET]" in cay(d, "help", "browser", "click")
+    assert "VERB`" not in cay(d, "help", "exec")
     cay(d, "rm", box)
 
 
