@@ -106,6 +106,8 @@ static void blocked(struct cay_json *j, const struct cay_run_result *r)
                 cay_json_end_object(j);
         }
         cay_json_end_array(j);
+        cay_json_key(j, "lacks_network");
+        cay_json_bool(j, r->lacks_network);
 }
 
 static void numbers(struct cay_json *j, const struct cay_run_result *r)

@@ -17,8 +17,13 @@ bool cay_network_complains(const void *bytes, size_t len)
                 "Failed to connect to",                 /* curl, git */
                 "Failed to establish a new connection", /* pip, requests */
                 "NameResolutionError",                  /* pip, urllib3 */
+                "No matching distribution found for",   /* pip, where it is to be quiet or not to try again */
                 "failed to lookup address information", /* Rust: cargo */
                 "no such host",                         /* Go */
+                "dial tcp: lookup ",                    /* Go, where there is no resolver to be asked */
+                "UnknownHostException",                 /* Java: maven, gradle */
+                "Failed to open TCP connection to",     /* Ruby: gem, bundler */
+                "Name does not resolve",                /* musl */
                 "connect: network is unreachable",      /* Go */
                 "ENOTFOUND",                            /* node, npm */
                 "EAI_AGAIN",                            /* node, npm */

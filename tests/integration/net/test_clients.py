@@ -74,8 +74,9 @@ def test_pip_with_a_name_missing(rig):
     assert got['exit_code'] not in (0, None), got
     assert 'files.example' in text(got), got
     assert ('files.example', None) in blocked(got), got
+    assert not got['lacks_network'], got
     got = rig.run(PIP)  # no network at all
-    assert got['exit_code'] not in (0, None) and 'No matching distribution found for small' in text(got), got
+    assert got['exit_code'] not in (0, None) and 'No matching distribution found for small' in text(got) and got['lacks_network'], got
 
 
 def test_git(rig):
@@ -88,6 +89,57 @@ def test_git(rig):
     # Its name without its port: judged at the connect, so it is reset.
     got = rig.run(clone, 'git.example:22')
     assert got['exit_code'] == 128 and ('git.example', 443) in blocked(got), got
+
+
+LOOK_UP = """
+#include <netdb.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+int main(int argc, char **argv)
+{
+        const int families[] = { AF_UNSPEC, AF_INET, AF_INET6 };
+
+        for (int i = 0; i < 3; i++) {
+                struct addrinfo hints = { .ai_family = families[i], .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG }, *all = NULL;
+                int r = getaddrinfo(argv[1], "80", &hints, &all), count = 0;
+
+                for (struct addrinfo *a = all; a; a = a->ai_next)
+                        count++;
+                printf("%d ", r == 0 ? count : -1);
+        }
+        return argc != 2;
+}
+"""
+NODE_LOOK_UP = "const d = require('dns'); d.lookup(process.argv[1], {all: true, hints: d.ADDRCONFIG}, (e, a) => console.log(e ? e.code : a.length))"
+
+
+def test_resolvers(rig):
+    """Those of glibc, musl and node ask for addresses of the families that the sandbox seems to have: it has both."""
+    with open(f'{rig.folder}/look_up.c', 'w', encoding='utf-8') as f:
+        f.write(LOOK_UP)
+    for compiler, flags in (('cc', ()), ('musl-gcc', ('-static',))):
+        if not shutil.which(compiler):
+            print(f'{compiler} is not installed')
+            continue
+        subprocess.run([compiler, *flags, '-o', f'{rig.shared}/look_up', f'{rig.folder}/look_up.c'], check=True)
+        got = rig.run('/workspace/look_up git.example; /workspace/look_up evil.example', 'git.example')
+        assert got['stdout'] == '2 1 1 -1 -1 -1 ', (compiler, got)
+    got = rig.run(f'node -e "{NODE_LOOK_UP}" git.example; node -e "{NODE_LOOK_UP}" evil.example', 'git.example')
+    assert got['stdout'] == '2\nENOTFOUND\n', got
+
+
+def test_browsers_are_online(rig):
+    """A browser looks for a device that is no loopback, and may load nothing without one."""
+    browser = shutil.which('chromium-headless-shell', path='/usr/bin')
+    if not browser:
+        print('chromium-headless-shell is not installed')
+        return
+    page = 'data:text/html,<script>document.write(`online: ${navigator.onLine}`)</script>'
+    script = f"{browser} --no-sandbox --disable-gpu --user-data-dir=/tmp/profile --dump-dom '{page}' 2>/dev/null"
+    flags = ('--memory', '1g', '--pids', '300')
+    assert 'online: true' in rig.run(script, 'git.example', flags=flags)['stdout']
+    assert 'online: false' in rig.run(script, flags=flags)['stdout']
 
 
 def test_npm(rig):

@@ -58,7 +58,7 @@ static void json_of_a_plain_end(void **state)
                             "\"hi\\n\",\"stderr\":\"\",\"exit_code\":3,\"signal\":null,"
                             "\"exit_status\":3,\"cause\":\"exited\",\"cause_text\":"
                             "\"exited with status 3\",\"advice\":\"\",\"hints\":[],"
-                            "\"skipped\":[],\"watched\":[],\"denied_syscalls\":[],\"network_blocked\":[],"
+                            "\"skipped\":[],\"watched\":[],\"denied_syscalls\":[],\"network_blocked\":[],\"lacks_network\":false,"
                             "\"duration_ms\":10,\"wall_us\":10000,\"cpu_us\":7999,\"memory_peak_bytes\":4096,"
                             "\"cut_bytes\":0,\"truncated\":false,\"timings_ms\":{"
                             "\"start\":2.500,\"exec\":10.000,\"teardown\":0.500,"

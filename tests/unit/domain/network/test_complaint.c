@@ -27,6 +27,14 @@ static void programs_that_lack_a_network(void **state)
         assert_true(complains("W: Failed to fetch http://a/  Temporary failure resolving 'a'"));
         assert_true(complains("wget: unable to resolve host address 'a.example'"));
         assert_true(complains("dial tcp: lookup proxy.golang.org: no such host"));
+        assert_true(complains(
+                "go: example.org/x: Get \"https://proxy.golang.org/x\": dial tcp: lookup proxy.golang.org on "
+                "[::1]:53: read udp [::1]:5->[::1]:53: read: connection refused"));
+        assert_true(complains("ERROR: No matching distribution found for requests"));
+        assert_true(complains("java.net.UnknownHostException: repo.maven.apache.org"));
+        assert_true(complains(
+                "Failed to open TCP connection to rubygems.org:443 (getaddrinfo: Temporary failure"));
+        assert_true(complains("wget: getaddrinfo: Name does not resolve"));
         assert_true(complains("OSError: [Errno 101] Network is unreachable"));
 }
 
