@@ -435,6 +435,10 @@ def test_each_with_its_layer_off(rig):
         ('a decimal address: the judge', lambda cert: reach(spelled('2852039166'))(cert), PUBLIC_POLICY, OFF.format(f'allow {METADATA}:80\n')),
         ('a name that is private: the judge of addresses', reach('private.example'), PUBLIC_POLICY, OFF.format(f'allow {PRIVATE}:80\n')),
         ('CNAME to private: the judge of addresses', reach('alias.example'), PUBLIC_POLICY, OFF.format(f'allow {PRIVATE}:80\n')),
+        ('rebinding: the judge of addresses', lambda cert: [reach('rebind.example')(cert) for _ in range(2)][1], PUBLIC_POLICY, OFF.format(f'allow {PRIVATE}:80\n')),
+        ('an octal address: the judge', reach(spelled('0251.0376.0251.0376')), PUBLIC_POLICY, OFF.format(f'allow {METADATA}:80\n')),
+        ('a connection from a foreign address: the judge', lambda cert: talk_from('198.18.0.1', PRIVATE, 80).startswith('::ffff:') or
+         talk_from('192.0.2.2', PRIVATE, 80).startswith('::ffff:'), PUBLIC_POLICY, OFF.format(f'allow {PRIVATE}:80\n')),
         ('Host and server name differ: the hello', lambda cert: tls('other.example', 'good.example', cert).startswith('::ffff:'),
          'template public\nown list\nallow good.example\nallow other.example\n', PUBLIC_POLICY),
         ('no server name: the hello', lambda cert: tls('good.example', None, cert).startswith(('::ffff:', '2606:')), LIST, PUBLIC_POLICY),
