@@ -476,6 +476,35 @@ def test_each_with_its_layer_off(rig):
     assert arrives(rig, crowd, LIST, lim=wire.limits(connections=100, connections_s=1000))
 
 
+def ping(host, kind):
+    """An echo request by that kind of socket: what came back, or the error."""
+    try:
+        with socket.socket(socket.AF_INET, kind, socket.IPPROTO_ICMP) as s:
+            s.settimeout(0.5)
+            body = struct.pack('!BBHHH', 8, 0, 0, 7, 1) + b'ping'
+            total = sum(struct.unpack('!6H', body))
+            total = (total & 0xffff) + (total >> 16)
+            s.sendto(body[:2] + struct.pack('!H', ~(total + (total >> 16)) & 0xffff) + body[4:], (host, 0))
+            while True:
+                got = s.recv(1000)
+                if got[-12] == 0 and got[-4:] == b'ping':  # a reply, not an error or the request itself
+                    return 'a reply'
+    except TimeoutError:
+        return 'nothing'
+    except OSError as e:
+        return name_of(e)
+
+
+def test_no_icmp(rig):
+    """Whoever is allowed: here even by root of the sandbox's namespace, which no command is. From outside the same address answers."""
+    assert ping(PUBLIC, socket.SOCK_RAW) == 'a reply'
+    for policy, mode in ((PUBLIC_POLICY, 6), (PUBLIC_POLICY, 3), (LIST, 1), (OFF.format('allow 0.0.0.0/0:*\n'), 6)):
+        b = rig.box(policy, mode=mode)
+        assert b.inside(ping, PUBLIC, socket.SOCK_RAW) != 'a reply', mode
+        assert b.inside(ping, b.inside(address_of, 'good.example'), socket.SOCK_RAW) != 'a reply', mode
+        assert b.inside(ping, PUBLIC, socket.SOCK_DGRAM) == 'EACCES', mode
+
+
 def test_fallback(rig):
     b = rig.box('template public\nown list\nallow *.example:80\n')
     assert b.inside(talk, 'fallback.example', 80, b'who') == '::ffff:' + PUBLIC
@@ -1322,6 +1351,8 @@ def main():
     wanted = [w for w in sys.argv[1:] if not w.startswith('--')]
     tests = [(n, f) for n, f in globals().items() if n.startswith('test_') and (not wanted or n[5:] in wanted)]
     rig = Rig()
+    wait_for(lambda: 'state UP' in subprocess.run(['ip', 'link', 'show', 'up0'], check=True, capture_output=True, text=True).stdout,
+             'the device to be up: the kernel says so a moment later')
     before = host_network()
     try:
         for name, fn in tests:
