@@ -43,17 +43,32 @@ bool net_member_is_name(const struct net_box *b, const char *name)
         return len > end_len && strcmp(name + len - end_len, end) == 0;
 }
 
-static bool has_host(const char *name, const char *host)
+/* What a sandbox is called: by its name in the network, and by its id. "": it has none of its own. */
+static const char *name_of(const struct net_box *m, const char *host, char ret[CAY_POLICY_NAME_MAX + 1])
 {
-        size_t len = strlen(host);
-
-        return len > 0 && strncmp(name, host, len) == 0 && name[len] == '.';
+        ret[0] = '\0';
+        if (host[0] != '\0')
+                snprintf(ret, CAY_POLICY_NAME_MAX + 1, "%s.%s." CAY_POLICY_PRIVATE, host,
+                         m->policy.member.network);
+        return ret;
 }
 
-/* By its name in the network, and by its id. */
 static bool is_called(const struct net_box *m, const char *name)
 {
-        return has_host(name, m->policy.member.host) || has_host(name, m->id);
+        char own[CAY_POLICY_NAME_MAX + 1];
+
+        return strcmp(name, name_of(m, m->policy.member.host, own)) == 0 ||
+               strcmp(name, name_of(m, m->id, own)) == 0;
+}
+
+bool net_member_is_denied(const struct net_box *b, const struct net_box *m, uint16_t port)
+{
+        char by_host[CAY_POLICY_NAME_MAX + 1], by_id[CAY_POLICY_NAME_MAX + 1];
+        struct cay_policy_target t = { .name = name_of(m, m->policy.member.host, by_host), .port = port };
+        bool is_denied = cay_policy_pair_denies(&b->policy, &t);
+
+        t.name = name_of(m, m->id, by_id);
+        return is_denied || cay_policy_pair_denies(&b->policy, &t);
 }
 
 struct net_box *net_member_find(const struct net_box *b, const char *name, const char **ret_why)

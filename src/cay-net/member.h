@@ -19,6 +19,9 @@ bool net_member_is_name(const struct net_box *b,
 /* NULL: there is none, or more than one; why may be NULL. */
 struct net_box *net_member_find(const struct net_box *b, const char *name, const char **ret_why);
 
+/* By a rule of b for either of its names, whichever was asked for. */
+bool net_member_is_denied(const struct net_box *b, const struct net_box *m, uint16_t port);
+
 /* Takes fds: the sockets of a member; none of one that is no member. -1: not what they should be; err says so. */
 int net_member_join_take(struct net_box *b, const int *fds, unsigned count, struct cay_error *err);
 void net_member_end_guests(struct net_box *b, const char *why); /* connections of others into it */

@@ -188,13 +188,12 @@ void net_conn_reach(struct net_conn *c)
 
 const char *net_conn_why_not_member(struct net_conn *c, struct net_box **ret)
 {
-        const struct cay_policy_target t = { .name = c->name, .port = c->port };
         const char *why = NULL;
 
-        if (cay_policy_pair_denies(&c->box->policy, &t))
-                return "it is denied by a rule";
         *ret = net_member_find(c->box, c->name, &why);
-        return *ret ? NULL : why;
+        if (!*ret)
+                return why;
+        return net_member_is_denied(c->box, *ret, c->port) ? "it is denied by a rule" : NULL;
 }
 
 void net_conn_enter_member(struct net_conn *c)

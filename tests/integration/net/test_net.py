@@ -739,6 +739,13 @@ def test_private_network_rules(rig):
     db, web = rig.box(member('ada', 'db'), mode=14), rig.box(member('ada', 'web', policy=LIST + 'deny db.team.internal:22\n'), mode=14)
     assert web.inside(talk, 'db.team.internal', 22, b'echo') == 'ECONNRESET'
     assert rig.has(web, verdict='refused', name='db.team.internal').why == 'it is denied by a rule'
+    by_id = f'{db.id}.team.internal'
+    assert web.inside(talk, by_id, 22, b'echo') == 'ECONNRESET'  # whichever of its names is asked for
+    assert rig.has(web, verdict='refused', name=by_id).why == 'it is denied by a rule'
+    assert web.inside(talk, by_id, 23, b'echo') == 'ECONNRESET'  # another port: nobody listens
+    assert rig.has(web, verdict='failed', name=by_id, port=23).why == 'Connection refused'
+    for name in ('db.x.team.internal', 'x.db.team.internal', f'{db.id}.x.team.internal'):  # these are none of its names
+        assert web.inside(query, name) == (3, []), name
     twin = rig.box(member('ada', 'db'), mode=14)
     assert web.inside(query, 'db.team.internal') == (3, [])  # two of a name: none of them
     rig.gone(twin)
