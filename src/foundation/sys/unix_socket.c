@@ -73,3 +73,31 @@ ssize_t sys_recv_fds(int sock, void *bytes, size_t size, int fds[SYS_FDS_MAX], u
         *ret_count = count;
         return n;
 }
+
+ssize_t sys_recv_sender(int sock, void *bytes, size_t size, pid_t *ret_pid, uid_t *ret_uid, int flags)
+{
+        union {
+                struct cmsghdr head;
+                char room[CMSG_SPACE(sizeof(struct ucred))]; /* the kernel puts it before descriptors */
+        } control;
+        struct iovec iov = { .iov_base = bytes, .iov_len = size };
+        struct msghdr msg = {
+                .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+        };
+        struct ucred sender = { 0 };
+        struct cmsghdr *c;
+        ssize_t n;
+
+        do
+                n = recvmsg(sock, &msg, flags | MSG_CMSG_CLOEXEC);
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+                return -errno;
+        c = CMSG_FIRSTHDR(&msg);
+        if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS &&
+            c->cmsg_len == CMSG_LEN(sizeof(sender)))
+                memcpy(&sender, CMSG_DATA(c), sizeof(sender));
+        *ret_pid = sender.pid;
+        *ret_uid = sender.uid;
+        return n;
+}

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 
 #include "foundation/base/cleanup.h"
 #include "foundation/sys/unix_socket.h"
@@ -187,6 +188,33 @@ static void test_interrupted(void **state)
         signal(SIGALRM, SIG_DFL);
 }
 
+/* The kernel says who wrote, whatever the writer says; what comes along is dropped. */
+static void test_sender(void **state)
+{
+        unsigned before = count_fds();
+        const int yes = 1, out[] = { 2, 2 };
+        pid_t pid, told = 77;
+        uid_t uid = 77;
+        char bytes[8];
+
+        assert_int_equal(sys_send_fds(pair[0], "x", 1, NULL, 0, 0), 1);
+        assert_int_equal(sys_recv_sender(pair[1], bytes, sizeof(bytes), &told, &uid, 0), 1);
+        assert_int_equal(told, 0); /* nobody had asked */
+        assert_int_equal(setsockopt(pair[1], SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)), 0);
+        pid = fork();
+        if (pid == 0)
+                _exit(sys_send_fds(pair[0], "hello", 5, out, 2, 0) != 5);
+        assert_true(pid > 0);
+        assert_int_equal(sys_recv_sender(pair[1], bytes, sizeof(bytes), &told, &uid, 0), 5);
+        assert_memory_equal(bytes, "hello", 5);
+        assert_int_equal(told, pid);
+        assert_int_equal(uid, getuid());
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        assert_int_equal(count_fds(), before);
+        assert_int_equal(sys_recv_sender(pair[1], bytes, sizeof(bytes), &told, &uid, MSG_DONTWAIT), -EAGAIN);
+        (void)state;
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -196,6 +224,7 @@ int main(void)
                 cmocka_unit_test_setup_teardown(test_too_many_are_closed, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_cut_message_closes_all, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_exactly_full, set_up, tear_down),
+                cmocka_unit_test_setup_teardown(test_sender, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_errors, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_interrupted, set_up, tear_down),
         };
