@@ -510,7 +510,7 @@ bool cay_channel_reaped(struct cay_init *init, pid_t pid, int status, const stru
 
 void cay_channel_stopped(struct cay_init *init, pid_t pid)
 {
-        bool ours = pid == init->spare.pid || pid == init->warm.pid;
+        bool ours = pid == init->spare.pid || cay_warm_has(init, pid);
 
         for (struct cay_channel *ch = init->channels; ch && !ours; ch = ch->next)
                 ours = ch->group.keeper == pid || (ch->kind != CAY_BOX_EXEC && ch->group.pid == pid);

@@ -110,7 +110,7 @@ _Noreturn static void become(const struct cay_child *how)
         if (c.worker)
                 cay_child_run_worker(&c);
         if (c.warm)
-                fail(CAY_CHILD_STATUS_FD, step, cay_warm_exec(init));
+                fail(CAY_CHILD_STATUS_FD, step, cay_warm_exec(&c));
         r = cay_child_run_exec(&c, &step);
         fail(CAY_CHILD_STATUS_FD, step, r);
 }

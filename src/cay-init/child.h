@@ -58,8 +58,10 @@ struct cay_child {
         bool tty, kept; /* kept: below a keeper */
         /* for its command, which comes over the socket (prefork.h); open is NULL until then */
         bool waits;
-        bool warm;  /* an interpreter that waits (warm.h); open has its limits */
-        int ask_fd; /* then: its socket */
+        bool warm;   /* an interpreter that waits (warm.h); open has its limits */
+        bool serves; /* then: to fork those that wait */
+        bool forked; /* then: by such a one, and not by us */
+        int ask_fd;  /* then: its socket */
         uint32_t uid, gid;
         const struct cay_worker_exec *execs; /* for a worker that lists processes */
         uint32_t exec_count;

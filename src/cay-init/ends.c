@@ -123,7 +123,7 @@ int cay_ends_make(struct cay_ends *e, const struct cay_child *c)
 {
         int r = make_as_user(e, c, make_streams);
 
-        if (r == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, e->status) < 0)
+        if (r == 0 && !c->forked && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, e->status) < 0)
                 r = -errno;
         if (r == 0 && c->warm && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, e->ask) < 0)
                 r = -errno;

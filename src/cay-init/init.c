@@ -166,7 +166,7 @@ static bool is_busy(struct cay_proc_overlay *t)
 {
         const struct cay_init *init = cay_container_of(t, struct cay_init, proc_overlay);
 
-        return !init->childless && (init->channels || (init->spare.pid == 0 && init->warm.pid == 0));
+        return !init->childless && (init->channels || (init->spare.pid == 0 && !cay_warm_is_any(init)));
 }
 
 /* Each channel needs a few descriptors; the original soft limit is for commands. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers denied system calls. Only the number is used: the code controls the arguments, so no decision
- * depends on them.
+ * Answers denied system calls. Only the number is used, and the thread where commands share a filter: the code
+ * controls the arguments, so no decision depends on them.
  */
 #include "cay-init/notify.h"
 
@@ -32,10 +32,30 @@ void cay_notify_record(struct cay_notify *n, int nr)
         n->denied[i].count++;
 }
 
+/* The thread that asked may have died, and its number may be another's: then nobody is the owner. */
+static struct cay_notify *find_owner(struct cay_notify *n, const struct seccomp_notif *req)
+{
+        struct cay_notify *owner = n->find_owner ? n->find_owner(n, (int32_t)req->pid) : n;
+        uint64_t id = req->id;
+
+        if (n->find_owner && ioctl(n->fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) < 0 && errno == ENOENT)
+                return NULL;
+        return owner;
+}
+
+static void count_one(struct cay_notify *n, int nr)
+{
+        bool was_below = n->total < CAY_NOTIFY_MAX;
+
+        cay_notify_record(n, nr);
+        if (was_below && n->total >= CAY_NOTIFY_MAX)
+                n->on_too_many(n); /* before the answer: the caller cannot make another call */
+}
+
 /* The kernel's structs may be larger than the ones we were built with: the buffers leave room for that. */
 static void answer_one(struct cay_notify *n)
 {
-        bool was_below = n->total < CAY_NOTIFY_MAX;
+        struct cay_notify *owner;
         union {
                 struct seccomp_notif req;
                 char room[512];
@@ -47,9 +67,9 @@ static void answer_one(struct cay_notify *n)
 
         if (ioctl(n->fd, SECCOMP_IOCTL_NOTIF_RECV, &ask) < 0)
                 return; /* ENOENT: the caller has died meanwhile */
-        cay_notify_record(n, ask.req.data.nr);
-        if (was_below && n->total >= CAY_NOTIFY_MAX)
-                n->on_too_many(n); /* before the answer: the caller cannot make another call */
+        owner = find_owner(n, &ask.req);
+        if (owner)
+                count_one(owner, ask.req.data.nr);
         say.resp.id = ask.req.id;
         say.resp.error = -EPERM;
         ioctl(n->fd, SECCOMP_IOCTL_NOTIF_SEND, &say);

@@ -20,6 +20,8 @@ struct cay_notify {
         struct cay_box_denied denied[CAY_BOX_DENIED_MAX];
         void (*on_too_many)(struct cay_notify *n);
         void (*on_alone)(struct cay_notify *n); /* every process with this filter is dead, or dying */
+        /* Where the filter is shared: whose call it is, by the thread that made it. NULL: nobody's. */
+        struct cay_notify *(*find_owner)(struct cay_notify *n, int32_t tid);
 };
 
 void cay_notify_init(struct cay_notify *n);

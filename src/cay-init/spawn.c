@@ -146,7 +146,8 @@ static int start_streams(struct cay_channel *ch, struct cay_ends *e, bool tty)
                 ch->status_fd = cay_take_fd(e->ask[0]);
                 ch->is_warm = true;
         }
-        if (r == 0 && ch->status_fd >= 0 && ch->notify.fd < 0)
+        /* A driver's last words are read at the end. */
+        if (r == 0 && ch->status_fd >= 0 && ch->notify.fd < 0 && !ch->is_warm)
                 r = cay_watch_add(ch->init->loop, &ch->status, ch->status_fd, EPOLLIN, on_status);
         return r;
 }
@@ -338,16 +339,25 @@ static void on_note(struct cay_channel *ch, const struct cay_note_result *say, s
                 close(fd);
 }
 
-/* Of the driver of an interpreter that had started before: it could not enter the folder. */
+/* Of the driver of an interpreter that had started before. True: there may be more. */
 static bool hear_driver(struct cay_channel *ch)
 {
-        int sys = cay_warm_hear(ch->status_fd);
+        int sys = 0;
 
-        if (sys == 0)
+        switch (cay_warm_hear(ch->status_fd, &sys)) {
+        case CAY_WARM_QUIET:
                 return false;
-        if (sys > 0 && ch->failed_step == CAY_STEP_NONE) {
-                ch->failed_step = CAY_STEP_DIRECTORY;
-                ch->failed_sys = sys;
+        case CAY_WARM_OLD:
+                cay_warm_outdated(ch->init);
+                return true;
+        case CAY_WARM_NO_FOLDER:
+                if (ch->failed_step == CAY_STEP_NONE) {
+                        ch->failed_step = CAY_STEP_DIRECTORY;
+                        ch->failed_sys = sys;
+                }
+                break;
+        case CAY_WARM_OVER:
+                break;
         }
         cay_spawn_hang_up(ch);
         return false;

@@ -14,6 +14,7 @@
 #include "cay-init/child.h"
 #include "cay-init/child_priv.h"
 #include "cay-init/init.h"
+#include "cay-init/init_filter.h"
 #include "cay-init/spawn.h"
 #include "foundation/sys/fd.h"
 #include "foundation/sys/unix_socket.h"
@@ -52,6 +53,8 @@ static int make_archive(void)
 
 /* Making */
 
+static void on_said(struct cay_watch *watch, uint32_t events);
+
 static bool has_memory(const struct cay_init *init)
 {
         int fd = init->fds[CAY_INIT_FD_MEM_USAGE];
@@ -68,73 +71,31 @@ static bool has_memory(const struct cay_init *init)
         return strtoull(text, NULL, 10) + MEMORY_FREE <= limit;
 }
 
-/* It has said so, and nobody has ended it. */
-static bool is_waiting(struct cay_warm *w)
+static bool serves(const struct cay_warm *w)
 {
-        char said[2];
+        return w->first.said == CAY_WARM_FORKS;
+}
 
-        if (!w->is_ready && w->ends.ask[0] >= 0)
-                w->is_ready = recv(w->ends.ask[0], said, sizeof(said), MSG_DONTWAIT) == 1 && said[0] == 'R';
-        return w->is_ready && w->ends.ask[0] >= 0;
+static void drop(struct cay_warm_seat *s)
+{
+        if (!s->is_forked)
+                cay_watch_remove(&s->init->warm.listener);
+        cay_warm_seat_drop(s);
 }
 
 static void dismiss(struct cay_warm *w)
 {
-        cay_ends_close(&w->ends);
-        kill(w->pid, SIGKILL);
+        drop(&w->first);
+        for (unsigned i = 0; i < CAY_WARM_FORKS_MAX; i++)
+                cay_warm_seat_drop(&w->forks[i]);
 }
 
 static void on_late(struct cay_timer *t)
 {
         struct cay_warm *w = cay_container_of(t, struct cay_warm, timer);
 
-        w->failures = is_waiting(w) ? 0 : w->failures + 1;
+        w->failures = w->first.said ? 0 : w->failures + 1;
         dismiss(w);
-}
-
-static int make(struct cay_init *init)
-{
-        struct cay_warm *w = &init->warm;
-        const struct cay_box_open open = {
-                .kind = CAY_BOX_EXEC,
-                .exec = { .files_max = w->files_max, .file_max_bytes = w->file_max_bytes },
-        };
-        struct cay_child c = {
-                .init = init,
-                .open = &open,
-                .node_fd = -1,
-                .warm = true,
-                .uid = init->config.uid,
-                .gid = init->config.gid,
-                .fds = { -1, -1, -1 },
-        };
-        pid_t pid;
-        int r = cay_group_make_spare_node(&w->group, init->fds[CAY_INIT_FD_CGROUP2], ++init->spare.serial);
-
-        if (r == 0)
-                r = cay_ends_make(&w->ends, &c);
-        if (r < 0)
-                return r;
-        memcpy(c.fds, w->ends.child, sizeof(c.fds));
-        c.status_fd = w->ends.status[1];
-        c.ask_fd = w->ends.ask[1];
-        pid = cay_spawn_fork(&c, w->group.node_fd);
-        if (pid < 0)
-                return pid;
-        cay_ends_close_child(&w->ends);
-        w->pid = pid;
-        w->is_ready = false;
-        w->own_files_max = w->files_max;
-        w->own_file_max_bytes = w->file_max_bytes;
-        init->childless = false;
-        return 0;
-}
-
-/* False: its node is not empty yet. */
-static bool forget(struct cay_init *init)
-{
-        cay_ends_close(&init->warm.ends);
-        return cay_group_remove(&init->warm.group, init->fds[CAY_INIT_FD_CGROUP2]);
 }
 
 static void keep(struct cay_init *init)
@@ -143,24 +104,162 @@ static void keep(struct cay_init *init)
                 dismiss(&init->warm);
 }
 
+static struct cay_warm_filter *free_filter(struct cay_warm *w)
+{
+        for (unsigned i = 0; i < CAY_WARM_FILTERS_MAX; i++) {
+                if (w->filters[i].notify.fd < 0)
+                        return &w->filters[i];
+        }
+        return NULL;
+}
+
+static const struct cay_box_open *open_for(const struct cay_warm *w)
+{
+        static struct cay_box_open open;
+
+        open = (struct cay_box_open){
+                .kind = CAY_BOX_EXEC,
+                .exec = { .files_max = w->files_max, .file_max_bytes = w->file_max_bytes },
+        };
+        return &open;
+}
+
+static struct cay_child child_of(const struct cay_init *init)
+{
+        return (struct cay_child){
+                .init = init,
+                .open = open_for(&init->warm),
+                .node_fd = -1,
+                .warm = true,
+                .uid = init->config.uid,
+                .gid = init->config.gid,
+                .fds = { -1, -1, -1 },
+        };
+}
+
+/* As many as are wanted now, one after the other: each that waits asks for the next. */
+static void fill(struct cay_init *init)
+{
+        struct cay_warm *w = &init->warm;
+        unsigned most = w->is_used ? CAY_WARM_FORKS_MAX : 1;
+
+        for (unsigned i = 0; i < most && serves(w); i++) {
+                struct cay_warm_seat *s = &w->forks[i];
+                struct cay_child c = child_of(init);
+
+                if (!cay_warm_seat_is_free(s) || !has_memory(init))
+                        continue;
+                if (cay_warm_seat_ask(s, &w->first, &c) < 0 ||
+                    cay_watch_add(init->loop, &s->watch, s->ends.ask[0], EPOLLIN, on_said) < 0)
+                        cay_warm_seat_drop(s);
+                return;
+        }
+}
+
+static void on_listener(struct cay_watch *watch, uint32_t events)
+{
+        struct cay_warm *w = cay_container_of(watch, struct cay_warm, listener);
+        struct cay_warm_filter *f = free_filter(w);
+        int r = f ? cay_warm_filter_take(f, &w->first) : -ENOBUFS;
+
+        (void)events;
+        if (r == -EAGAIN)
+                return;
+        cay_watch_remove(watch);
+        if (r < 0)
+                drop(&w->first); /* nobody would answer its calls */
+}
+
+static void failed_fork(struct cay_warm *w)
+{
+        if (++w->fork_failures < FAILURES_MAX)
+                return;
+        w->may_fork = false;
+        dismiss(w);
+}
+
+/* Reads what it says, if anything. */
+static void listen_to(struct cay_warm_seat *s)
+{
+        struct cay_init *init = s->init;
+        struct cay_warm *w = &init->warm;
+        char before = s->said;
+
+        if (!cay_warm_seat_listen(s)) {
+                drop(s);
+                if (!before && s->is_forked)
+                        failed_fork(w);
+                else if (!before)
+                        w->failures++;
+                return;
+        }
+        if (before == s->said)
+                return;
+        if (s->is_forked)
+                w->fork_failures = 0;
+        else if (serves(w) && w->listener.loop) /* the message was there first */
+                on_listener(&w->listener, EPOLLIN);
+        fill(init);
+}
+
+static void on_said(struct cay_watch *watch, uint32_t events)
+{
+        (void)events;
+        listen_to(cay_container_of(watch, struct cay_warm_seat, watch));
+}
+
+static int make(struct cay_init *init)
+{
+        struct cay_warm *w = &init->warm;
+        struct cay_warm_seat *s = &w->first;
+        struct cay_child c = child_of(init);
+        pid_t pid;
+        int r;
+
+        cay_init_filter(init); /* as before every command but the first: all that it forks has both filters */
+        r = cay_group_make_spare_node(&s->group, init->fds[CAY_INIT_FD_CGROUP2], ++init->spare.serial);
+        if (r == 0)
+                r = cay_ends_make(&s->ends, &c);
+        if (r < 0)
+                return r;
+        memcpy(c.fds, s->ends.child, sizeof(c.fds));
+        c.status_fd = s->ends.status[1];
+        c.ask_fd = s->ends.ask[1];
+        c.serves = w->may_fork && !(init->config.flags & CAY_INIT_BRIEF) && free_filter(w);
+        pid = cay_spawn_fork(&c, s->group.node_fd);
+        if (pid < 0)
+                return pid;
+        cay_ends_close_child(&s->ends);
+        s->pid = pid;
+        w->own_files_max = w->files_max;
+        w->own_file_max_bytes = w->file_max_bytes;
+        init->childless = false;
+        r = cay_watch_add(init->loop, &s->watch, s->ends.ask[0], EPOLLIN, on_said);
+        if (r == 0 && c.serves)
+                r = cay_watch_add(init->loop, &w->listener, s->ends.status[0], EPOLLIN, on_listener);
+        return r;
+}
+
 static void on_wanted(struct cay_timer *t)
 {
         struct cay_init *init = cay_container_of(t, struct cay_init, warm.timer);
         struct cay_warm *w = &init->warm;
 
-        if (w->pid > 0 || init->one_shot || !has_memory(init) || !forget(init))
+        if (init->one_shot || !has_memory(init) || !cay_warm_seat_is_free(&w->first))
                 return;
-        if (make(init) == 0)
+        if (make(init) == 0) {
                 keep(init);
-        else if (w->pid <= 0)
-                forget(init); /* commands start without it */
+                return;
+        }
+        drop(&w->first); /* commands start without it */
+        cay_warm_seat_is_free(&w->first);
 }
 
 static void want(struct cay_init *init, uint64_t in_ms)
 {
         struct cay_warm *w = &init->warm;
 
-        if (w->is_possible && w->pid == 0 && w->failures < FAILURES_MAX)
+        if (w->is_possible && w->first.pid == 0 && w->failures < FAILURES_MAX)
                 cay_timer_set(init->loop, &w->timer, in_ms, on_wanted);
 }
 
@@ -168,12 +267,16 @@ void cay_warm_init(struct cay_init *init)
 {
         struct cay_warm *w = &init->warm;
 
-        *w = (struct cay_warm){ .ends = CAY_ENDS_NONE,
-                                .is_possible = is_possible(init),
+        *w = (struct cay_warm){ .is_possible = is_possible(init),
+                                .may_fork = true,
                                 .files_max = FILES_DEFAULT,
                                 .file_max_bytes = 2 * init->config.disk_bytes,
                                 .archive_fd = -1 };
-        cay_group_init(&w->group);
+        cay_warm_seat_init(&w->first, init, false);
+        for (unsigned i = 0; i < CAY_WARM_FORKS_MAX; i++)
+                cay_warm_seat_init(&w->forks[i], init, true);
+        for (unsigned i = 0; i < CAY_WARM_FILTERS_MAX; i++)
+                cay_notify_init(&w->filters[i].notify);
         if (w->is_possible)
                 w->archive_fd = make_archive();
         w->is_possible = w->archive_fd >= 0;
@@ -182,28 +285,78 @@ void cay_warm_init(struct cay_init *init)
 
 void cay_warm_welcome(struct cay_init *init)
 {
-        if (init->warm.pid > 0 && init->warm.ends.ask[0] >= 0)
+        if (cay_warm_seat_is_expected(&init->warm.first))
                 keep(init);
 }
 
 void cay_warm_ended(struct cay_init *init)
 {
-        if (!(init->config.flags & CAY_INIT_BRIEF))
+        if (serves(&init->warm))
+                fill(init);
+        else if (!(init->config.flags & CAY_INIT_BRIEF))
                 want(init, AFTER_MS);
+}
+
+void cay_warm_outdated(struct cay_init *init)
+{
+        if (serves(&init->warm))
+                dismiss(&init->warm);
+}
+
+bool cay_warm_has(const struct cay_init *init, pid_t pid)
+{
+        const struct cay_warm *w = &init->warm;
+        bool has = w->first.pid == pid;
+
+        for (unsigned i = 0; i < CAY_WARM_FORKS_MAX; i++)
+                has |= w->forks[i].pid == pid;
+        return pid > 0 && has;
+}
+
+bool cay_warm_is_any(const struct cay_init *init)
+{
+        const struct cay_warm *w = &init->warm;
+        bool any = w->first.pid > 0;
+
+        for (unsigned i = 0; i < CAY_WARM_FORKS_MAX; i++)
+                any |= w->forks[i].pid > 0 || cay_warm_seat_is_expected(&w->forks[i]);
+        return any;
+}
+
+static void first_reaped(struct cay_init *init)
+{
+        struct cay_warm *w = &init->warm;
+
+        if (cay_warm_seat_is_expected(&w->first)) { /* not ended by us */
+                bool waited = w->first.said || (cay_warm_seat_listen(&w->first) && w->first.said);
+
+                w->failures = waited ? 0 : w->failures + 1;
+        }
+        cay_timer_clear(&w->timer);
+        w->first.pid = 0;
+        dismiss(w);
+        cay_warm_seat_is_free(&w->first);
 }
 
 bool cay_warm_reaped(struct cay_init *init, pid_t pid)
 {
         struct cay_warm *w = &init->warm;
 
-        if (w->pid != pid)
-                return false;
-        if (w->ends.ask[0] >= 0) /* not ended by us */
-                w->failures = is_waiting(w) ? 0 : w->failures + 1;
-        w->pid = 0;
-        cay_timer_clear(&w->timer);
-        forget(init);
-        return true;
+        if (w->first.pid == pid) {
+                first_reaped(init);
+                return true;
+        }
+        for (unsigned i = 0; i < CAY_WARM_FORKS_MAX; i++) {
+                struct cay_warm_seat *s = &w->forks[i];
+
+                if (s->pid != pid)
+                        continue;
+                s->pid = 0;
+                cay_warm_seat_drop(s);
+                cay_warm_seat_is_free(s);
+                return true;
+        }
+        return false;
 }
 
 /* Taking */
@@ -259,69 +412,103 @@ static bool has_limits(struct cay_warm *w, const struct cay_box_exec *exec)
         return w->files_max == w->own_files_max && w->file_max_bytes == w->own_file_max_bytes;
 }
 
+static bool send_command(struct cay_warm_seat *s, const struct cay_child *c)
+{
+        static char message[MESSAGE_MAX];
+        size_t len = cay_warm_put(c, message, sizeof(message));
+
+        if (len == 0)
+                return false;
+        kill(s->pid, SIGCONT); /* code of the box may have stopped it */
+        if (send(s->ends.ask[0], message, len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len)
+                return true;
+        drop(s); /* it is dead, and will be reaped */
+        return false;
+}
+
+/* NULL: none waits. */
+static struct cay_warm_seat *choose(struct cay_warm *w)
+{
+        for (unsigned i = 0; i < 1 + CAY_WARM_FORKS_MAX; i++) {
+                struct cay_warm_seat *s = i < CAY_WARM_FORKS_MAX ? &w->forks[i] : &w->first;
+
+                if (!s->said)
+                        listen_to(s);
+                if (s->said == CAY_WARM_WAITS && s->pid > 0)
+                        return s;
+        }
+        return NULL;
+}
+
+static bool may_take(const struct cay_init *init, const struct cay_child *c)
+{
+        return init->warm.is_possible && !c->worker && !c->tty && c->uid == init->config.uid &&
+               c->gid == init->config.gid && !(c->open->exec.flags & CAY_BOX_ONE_SHOT);
+}
+
 pid_t cay_warm_take(struct cay_init *init, const struct cay_child *c, struct cay_ends *e,
                     struct cay_group *ret_group)
 {
-        static char message[MESSAGE_MAX];
         struct cay_warm *w = &init->warm;
-        pid_t pid = w->pid;
-        size_t len;
+        struct cay_warm_seat *s;
+        pid_t pid;
 
-        if (!w->is_possible || c->worker || c->tty || c->uid != init->config.uid ||
-            c->gid != init->config.gid || c->open->exec.flags & CAY_BOX_ONE_SHOT)
+        if (!may_take(init, c))
                 return 0;
-        if (pid > 0 && !has_limits(w, &c->open->exec)) {
-                if (w->ends.ask[0] >= 0)
-                        dismiss(w);
+        if (!has_limits(w, &c->open->exec)) {
+                dismiss(w);
                 return 0;
         }
-        if (pid <= 0 || w->ends.ask[0] < 0)
+        s = choose(w);
+        if (!s || !send_command(s, c))
                 return 0;
-        len = cay_warm_put(c, message, sizeof(message));
-        if (len == 0 || !is_waiting(w))
-                return 0;
-        kill(pid, SIGCONT); /* code of the box may have stopped it */
-        if (send(w->ends.ask[0], message, len, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)len) {
-                dismiss(w); /* it is dead, and will be reaped */
-                return 0;
-        }
         if (!(c->open->exec.flags & CAY_BOX_STDIN)) {
-                close(w->ends.mine[0]);
-                w->ends.mine[0] = -1;
+                close(s->ends.mine[0]);
+                s->ends.mine[0] = -1;
         }
         w->failures = 0;
-        w->pid = 0;
-        *e = w->ends;
-        *ret_group = w->group;
-        w->ends = CAY_ENDS_NONE;
-        cay_group_init(&w->group);
+        w->is_used = true;
+        if (s == &w->first)
+                cay_watch_remove(&w->listener);
+        pid = s->pid;
+        cay_warm_seat_give(s, e, ret_group);
         cay_timer_clear(&w->timer);
-        if (!(init->config.flags & CAY_INIT_BRIEF))
+        if (w->first.pid > 0) {
+                keep(init);
+                fill(init);
+        } else if (!(init->config.flags & CAY_INIT_BRIEF)) {
                 want(init, BEHIND_MS);
+        }
         return pid;
 }
 
-int cay_warm_hear(int ask_fd)
+enum cay_warm_word cay_warm_hear(int ask_fd, int *ret_errno)
 {
-        int32_t said[2];
+        int32_t said[2] = { 0 };
         ssize_t n = recv(ask_fd, said, sizeof(said), MSG_DONTWAIT);
 
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
-                return 0;
-        return n == sizeof(said[0]) && said[0] > 0 && said[0] < 4096 ? said[0] : -1;
+                return CAY_WARM_QUIET;
+        if (n == 1 && *(const char *)said == 'S')
+                return CAY_WARM_OLD;
+        *ret_errno = said[0];
+        return n == sizeof(said[0]) && said[0] > 0 && said[0] < 4096 ? CAY_WARM_NO_FOLDER : CAY_WARM_OVER;
 }
 
 /* Being */
 
 /* As the front says it for the sandbox's own user: what a Python reads when it starts (domain/model/command_env.c). */
-int cay_warm_exec(const struct cay_init *init)
+int cay_warm_exec(const struct cay_child *c)
 {
+        const struct cay_init *init = c->init;
+
         static char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
         static char lang[] = "LANG=C.UTF-8", archive[] = "PYTHONPATH=/proc/self/fd/5";
         static char tmp[] = "HOME=/tmp", home[] = "HOME=/home/sandbox";
         static char name[] = "python3", option[] = "-m", module[] = "cay_command";
+        static char one[] = "one", many[] = "many";
         bool is_own = !(init->config.flags & (CAY_INIT_READ_ONLY | CAY_INIT_ROOTFS));
-        char *const argv[] = { name, option, module, NULL };
+        char *const argv[] = { name, option, module, c->serves ? many : one, NULL };
         char *const env[] = { path, is_own ? home : tmp, lang, archive, NULL };
         const char *at = path + strlen("PATH=");
         sigset_t none;

@@ -9,6 +9,8 @@ code. So no frame of ours is below the code, and all that follows (uncaught exce
 the interpreter's own work, as for any program.
 
 What cannot be done exactly as a fresh interpreter would do it is left to one: `python3` is executed, in this process.
+
+Started with the word "many" it forks the processes that wait, where it can, and never has a command itself.
 """
 import sys
 
@@ -210,10 +212,80 @@ def _cay():
             posix.putenv(name, value)
             posix.environ[name] = data[name] = value
 
+    # Imports that leave no trace: the command's own import of the same module is its first one.
+    def borrow(*names):
+        had, cached, place = set(modules), set(sys.path_importer_cache), sys.path.pop(0)
+        try:
+            return [__import__(name) for name in names]
+        except ImportError:
+            return None
+        finally:
+            sys.path.insert(0, place)
+            for name in set(modules) - had:
+                del modules[name]
+            for path in set(sys.path_importer_cache) - cached:
+                del sys.path_importer_cache[path]
+
+    # In a new process: its place, before it waits. The descriptors are in the order of warm_seat.c.
+    def settle(fds, enter_rules):
+        node, rules = fds[4:]
+        posix.write(node, b"0")
+        if enter_rules(rules) != 0:
+            posix._exit(1)
+        posix.setpgid(0, 0)
+        for fd, number in zip(fds, (0, 1, 2, ask)):
+            posix.dup2(fd, number)
+        for fd in fds:
+            posix.close(fd)
+        while posix.getppid() != 1:  # the one between is about to end
+            modules["time"].sleep(0.0001)
+        if "threading" in modules:
+            thread = modules["threading"].main_thread()
+            thread._native_id = modules["threading"].get_native_id()
+
+    def serve():
+        """Forks whenever init asks for it. True: in each process that was forked; False: there is no way to do it."""
+        lent = borrow("_socket", "ctypes") if sys.argv[1:] == ["many"] else None
+        if lent is None:
+            return False
+        _socket, ctypes = lent
+        call = ctypes.CDLL(None).syscall
+        rules_nr = 446  # landlock_restrict_self
+        server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, ask)
+        posix.write(ask, b"F")
+        while True:
+            said, rest, _, _ = server.recvmsg(1, _socket.CMSG_SPACE(6 * 4))
+            if not said:
+                posix._exit(0)
+            fds = [int.from_bytes(rest[0][2][i:i + 4], sys.byteorder) for i in range(0, 24, 4)]
+            try:
+                between = posix.fork()
+            except OSError:  # too many processes
+                between = None
+            if between == 0:
+                try:
+                    if posix.fork() != 0:
+                        posix._exit(0)
+                except OSError:
+                    posix._exit(1)
+                server.detach()
+                try:
+                    settle(fds, lambda rules: call(rules_nr, rules, 0))
+                except BaseException:  # init hears that its socket is closed
+                    posix._exit(1)
+                return True
+            if between is not None:
+                posix.waitpid(between, 0)
+            for fd in fds:
+                posix.close(fd)
+
     def wait(first):
         import _signal
         # Before there is a command, an interrupt ends the process and prints nothing; init then starts another.
         old = _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+        if serve():  # a fork: what a command needs is copied by the kernel when it is touched, so it is touched now
+            any(sign(path) != was for path, was in first.items())
+            exec(compile("0", "<string>", "exec", 0, True), {})
         posix.write(ask, b"R")
         message = posix.read(ask, 1 << 18)
         if not message:
@@ -230,10 +302,13 @@ def _cay():
             except OSError as e:
                 posix.write(ask, e.errno.to_bytes(4, sys.byteorder))
                 posix._exit(127)
+        old_files = any(sign(path) != was for path, was in first.items())
+        if old_files:
+            posix.write(ask, b"S")
         posix.close(ask)
         if has_input == b"0":
             have_no_input()
-        if differs(env) or any(sign(path) != was for path, was in first.items()):
+        if old_files or differs(env):
             run_cold(argv, env)
         main = modules["__main__"].__dict__
         sys.path[0] = ""
@@ -241,8 +316,10 @@ def _cay():
         if code is None:
             run_cold(argv, env)
         set_environment(env)
-        sys.orig_argv[:] = [os.fsdecode(word) for word in argv]
-        sys.argv[:] = sys.orig_argv[1:] or [""]
+        words = [os.fsdecode(word) for word in argv]
+        if hasattr(sys, "orig_argv"):
+            sys.orig_argv[:] = words
+        sys.argv[:] = words[1:] or [""]
         if sys.argv[0] == "-c":
             del sys.argv[1]
         for finder in list(sys.path_importer_cache.values()):

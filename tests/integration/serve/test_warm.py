@@ -153,10 +153,9 @@ printf 'import sys\nprint("before")\ndef f(n): return f(n + 1)\ntry:\n  f(0)\nex
 """
 
 
-def waiting(d):
-    """Host pids of the interpreters that wait: they read from descriptor 4."""
+def of_warden(d):
+    """Host pids of all interpreters that were started ahead and have no command."""
     found = []
-    warden = d.child("cay-warden")
 
     def children(pid):
         try:
@@ -164,15 +163,28 @@ def waiting(d):
                 return [int(p) for p in f.read().split()]
         except OSError:
             return []
-    for init in children(warden):
+    for init in children(d.child("cay-warden")):
         for pid in children(init):
             try:
-                with open(f"/proc/{pid}/syscall", encoding="ascii") as f, open(f"/proc/{pid}/cmdline", encoding="utf-8") as c:
-                    if f.read().startswith("0 0x4 ") and "cay_command" in c.read():
+                with open(f"/proc/{pid}/cmdline", encoding="utf-8") as c:
+                    if "cay_command" in c.read():
                         found.append(pid)
             except OSError:
                 pass
     return found
+
+
+def syscall_of(pid):
+    try:
+        with open(f"/proc/{pid}/syscall", encoding="ascii") as f:
+            return f.read()
+    except OSError:
+        return ""
+
+
+def waiting(d):
+    """Host pids of the interpreters that wait: they read from descriptor 4."""
+    return [pid for pid in of_warden(d) if syscall_of(pid).startswith("0 0x4 ")]
 
 
 def await_waiting(d, count=1):
@@ -273,7 +285,7 @@ def test_own(d):
         first, is_warm = got["stdout"].splitlines()
         assert is_warm == "True", got
         seen.add(tuple(first.split()))
-    assert all(len({s[i] for s in seen}) == 4 for i in range(4)), seen
+    assert [len({s[i] for s in seen}) for i in range(4)] == [4, 1, 4, 4], seen  # forks share the hash seed
     # Two at once: the other one starts a fresh interpreter.
     await_waiting(d)
     d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"command": ["python3", "-c", "import time; time.sleep(60)"], "background": True})
@@ -322,16 +334,20 @@ def test_attacked(d):
     box = d.make(template="warm")
     await_waiting(d)
     got = d.run(box, ["python3", "-B", "-c", INSIDE])
-    seen = [line.split(" ", 1) for line in got["stdout"].splitlines()]
-    assert len(seen) == 1, got
-    tried = eval(seen[0][1])  # pylint: disable=eval-used
-    assert set(tried.values()) == {"refused"}, tried
-    victim = int(seen[0][0])
-    # Stopped: continued when it is needed.
-    await_waiting(d)
-    d.run(box, f"kill -STOP {victim}")
-    got = d.run(box, ["python3", "-c", "import os; print(os.getpid());" + IS_WARM])
-    assert got["stdout"] == f"{victim}\nTrue\n", got
+    seen = dict(line.split(" ", 1) for line in got["stdout"].splitlines())
+    assert len(seen) >= 1, got  # the server that forks, and perhaps the next one
+    for tried in seen.values():
+        assert set(eval(tried).values()) == {"refused"}, tried  # pylint: disable=eval-used
+    # Stopped: continued when it is needed. First one that waits, then all of them.
+    for which in ("last", "all"):
+        await_waiting(d)
+        got = d.run(box, "for p in /proc/[0-9]*; do grep -q cay_command $p/cmdline 2>/dev/null && echo ${p#/proc/}; done; true")
+        victims = sorted(int(pid) for pid in got["stdout"].split())
+        d.run(box, f"kill -STOP {' '.join(str(v) for v in (victims if which == 'all' else victims[-1:]))}")
+        for _ in range(3):
+            got = d.run(box, ["python3", "-c", "import os; print(os.getpid());" + IS_WARM])
+            assert got["exit_code"] == 0 and (which == "all" or got["stdout"].endswith("True\n")), (victims, got)
+            await_waiting(d)
     # Ended: a command has no head start, and the next one has.
     for signal in ("KILL", "TERM", "INT", "HUP", "USR1", "SEGV"):
         await_waiting(d)
@@ -346,6 +362,109 @@ def test_attacked(d):
     got = d.run(box, ["python3", "-c", "import time, sys; sys.stdin.read(); time.sleep(.3) # code-9b1c\n" + IS_WARM], stdin="input-9b1c")
     assert got["stdout"] == "True\n", got
     assert d.run(box, "grep -ac '9b1[c]' /workspace/seen; grep -aq cay_command /workspace/seen; echo $?")["stdout"] == "0\n0\n"
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+
+
+def servers(d):
+    """Host pids of the interpreters that fork others: they wait in recvmsg."""
+    return [pid for pid in of_warden(d) if syscall_of(pid).startswith("47 0x4 ")]
+
+
+OWN = """
+import os, random, sys, time
+mine = os.open('/workspace', os.O_RDONLY)
+print([os.getpid(), random.random(), os.urandom(8), random.getrandbits(64), time.time_ns(), os.environ['MINE'], os.getcwd(), sys.argv[1]])
+print(sorted(os.listdir('/proc/self/fd')), os.getppid(), hasattr(os, 'seen'), os.path.exists('/proc/self/fd/9'), hash('a'))
+os.seen = True
+"""
+
+
+def test_forks(d):
+    """One server makes all the processes of many runs, and nothing of one run is another's."""
+    box = d.make(template="warm")
+    await_waiting(d)
+    server = servers(d)
+    assert len(server) == 1, server
+    seen, same = [], set()
+    for i in range(12):
+        await_waiting(d)
+        folder = ("/tmp", "/workspace", "/")[i % 3]
+        got = d.run(box, ["python3", "-c", OWN + IS_WARM, f"word{i}"], env={"MINE": f"value {i}"}, workdir=folder)
+        first, second, is_warm = got["stdout"].splitlines()
+        assert is_warm == "True", got
+        values = eval(first)  # pylint: disable=eval-used
+        assert values[5:] == [f"value {i}", folder, f"word{i}"], values
+        seen.append(values[:5])
+        same.add(second)
+    assert all(len({row[i] for row in seen}) == 12 for i in range(5)), seen
+    assert [row[4] for row in seen] == sorted(row[4] for row in seen), seen
+    # The same open files, the same parent, no trace of another run; the hash seed is the server's.
+    assert len(same) == 1 and " 1 False False " in same.pop(), same
+    assert servers(d) == server
+    wait_for("two that wait", lambda: len(waiting(d)) == 2)
+    # Two at once have both one.
+    note = IS_WARM.replace("print(", "open(f'/tmp/{os.getpid()}.is', 'w').write(str(", 1) + ")"
+    ids = [d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"background": True, "command":
+           ["python3", "-c", f"import os, time; {note}; time.sleep(60)"]})["exec_id"] for _ in range(2)]
+    wait_for("their notes", lambda: d.run(box, "cat /tmp/*.is")["stdout"] == "TrueTrue")
+    for e in ids:
+        d.must(200, "POST", f"/api/sandboxes/{box}/execs/{e}/signal", {"signal": "KILL"})
+    # Files that were loaded ahead have changed: another server.
+    await_waiting(d)
+    d.run(box, "mkdir -p ~/.local/lib/python3.11/site-packages")
+    assert d.run(box, ["python3", "-c", "print(1)"])["stdout"] == "1\n"
+    wait_for("another server", lambda: servers(d) and servers(d) != server)
+    # It dies: another one, and what runs goes on.
+    await_waiting(d)
+    server = servers(d)
+    e = d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"background": True, "command":
+               ["python3", "-c", "import time; time.sleep(2); print('done')"]})["exec_id"]
+    os.kill(server[0], 9)
+    wait_for("its end", lambda: d.must(200, "GET", f"/api/sandboxes/{box}/execs/{e}")["status"] == "ended")
+    assert b"done" in d.must(200, "GET", f"/api/sandboxes/{box}/execs/{e}/output")
+    await_waiting(d)
+    assert servers(d) != server
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+    assert servers(d) == [] and waiting(d) == []
+
+
+DENIED = """
+import ctypes, os, sys, time
+libc = ctypes.CDLL(None)
+if sys.argv[1] == 'far' and os.fork() == 0:  # not a child of the command any more, in a session of its own
+    os.setsid()
+    if os.fork() == 0:
+        time.sleep(.1); libc.mount(b'a', b'/tmp', b'tmpfs', 0, 0); open('/tmp/far', 'w').close()
+    os._exit(0)
+if sys.argv[1] == 'near': libc.mount(b'a', b'/tmp', b'tmpfs', 0, 0)
+while sys.argv[1] == 'far' and not os.path.exists('/tmp/far'): time.sleep(.01)
+time.sleep(.2)
+"""
+
+
+def test_denied(d):
+    """Commands share a filter, and each is told of its own denied calls."""
+    box = d.make(template="warm")
+    await_waiting(d)
+    d.run(box, ["python3", "-c", "1"])
+    for which in (("near", "none"), ("far", "none")):
+        wait_for("two that wait", lambda: len(waiting(d)) == 2)
+        ids = [d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"background": True, "command": ["python3", "-c", DENIED, w]})["exec_id"]
+               for w in which]
+        ends = []
+        for e in ids:
+            wait_for("its end", lambda e=e: d.must(200, "GET", f"/api/sandboxes/{box}/execs/{e}")["status"] == "ended")
+            ends.append(d.must(200, "GET", f"/api/sandboxes/{box}/execs/{e}"))
+        assert [e["hints"] for e in ends] == [["syscall"], []], ends
+        d.run(box, "rm -f /tmp/far")
+    # Too many end the command that made them, and no other.
+    wait_for("two that wait", lambda: len(waiting(d)) == 2)
+    quiet = d.must(202, "POST", f"/api/sandboxes/{box}/execute", {"background": True, "command":
+                   ["python3", "-c", "import time; time.sleep(1); print('done')"]})["exec_id"]
+    got = d.run(box, ["python3", "-c", "import ctypes; l = ctypes.CDLL(None)\nwhile True: l.mount(b'a', b'/tmp', b'tmpfs', 0, 0)"])
+    assert got["cause"] == "syscall", got
+    wait_for("its end", lambda: d.must(200, "GET", f"/api/sandboxes/{box}/execs/{quiet}")["status"] == "ended")
+    assert d.must(200, "GET", f"/api/sandboxes/{box}/execs/{quiet}")["cause"] == "exited"
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
@@ -382,7 +501,7 @@ def test_pool(d):
     full(2)
     await_waiting(d, 2)
     now = pool(d)
-    assert now["warm"] == 2 and now["memory_bytes"] == 2 * (5 << 20) + 2 * (512 << 10) <= now["memory_limit_bytes"], now
+    assert now["warm"] == 2 and now["memory_bytes"] == 2 * (6 << 20) + 2 * (512 << 10) <= now["memory_limit_bytes"], now
     claimed = now["claimed"]
     box = d.make(template="pooled", env={"MINE": "1"})
     got = d.run(box, ["python3", "-c", "import os; print(os.environ['MINE']);" + IS_WARM])
@@ -403,7 +522,8 @@ def test_pool(d):
     assert pool(d)["warm"] == 4, pool(d)
 
 
-TESTS = (test_same, test_words, test_environment, test_own, test_changed, test_attacked, test_limits, test_pool)
+TESTS = (test_same, test_words, test_environment, test_own, test_changed, test_attacked, test_forks, test_denied, test_limits,
+         test_pool)
 
 
 def main():

@@ -10,7 +10,10 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -18,6 +21,7 @@
 
 #include "cay-init/child.h"
 #include "cay-init/warm.h"
+#include "foundation/sys/unix_socket.h"
 
 static struct cay_init init;
 static uint8_t payload[CAY_FRAME_MAX];
@@ -102,22 +106,25 @@ static void what_it_is_told(void **state)
 /* The driver's side stays open here. Returns that side. */
 static int make_waiting(bool says)
 {
+        struct cay_warm_seat *s = &init.warm.first;
         int theirs;
 
         init = (struct cay_init){ .config = { .uid = 1001, .gid = 1001, .flags = CAY_INIT_BRIEF } };
-        init.warm = (struct cay_warm){ .ends = CAY_ENDS_NONE, .is_possible = true, .own_files_max = 4096 };
-        cay_group_init(&init.warm.group);
-        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, init.warm.ends.ask), 0);
-        assert_int_equal(pipe2(init.warm.ends.mine, 0), 0);
-        theirs = init.warm.ends.ask[1];
-        init.warm.ends.ask[1] = -1;
-        init.warm.pid = fork();
-        if (init.warm.pid == 0) {
+        init.warm = (struct cay_warm){ .is_possible = true, .own_files_max = 4096 };
+        cay_warm_seat_init(s, &init, false);
+        for (unsigned i = 0; i < CAY_WARM_FORKS_MAX; i++)
+                cay_warm_seat_init(&init.warm.forks[i], &init, true);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->ends.ask), 0);
+        assert_int_equal(pipe2(s->ends.mine, 0), 0);
+        theirs = s->ends.ask[1];
+        s->ends.ask[1] = -1;
+        s->pid = fork();
+        if (s->pid == 0) {
                 alarm(60);
                 pause();
                 _exit(0);
         }
-        assert_true(init.warm.pid > 0);
+        assert_true(s->pid > 0);
         if (says)
                 assert_int_equal(send(theirs, "R", 1, 0), 1);
         return theirs;
@@ -139,7 +146,7 @@ static void end(pid_t pid, int theirs)
 {
         kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
-        cay_ends_close(&init.warm.ends);
+        cay_ends_close(&init.warm.first.ends);
         close(theirs);
 }
 
@@ -147,13 +154,13 @@ static void taken_once(void **state)
 {
         const struct cay_child *c = child(WORDS("python3", "-c", "1"), WORDS("A=1"), 0);
         int theirs = make_waiting(true);
-        pid_t pid = init.warm.pid;
+        pid_t pid = init.warm.first.pid;
         char got[256];
 
         kill(pid, SIGSTOP); /* by code of the box: it is continued */
         assert_int_equal(take(c), pid);
         assert_true(recv(theirs, got, sizeof(got), MSG_DONTWAIT) > 0);
-        assert_int_equal(init.warm.pid, 0);
+        assert_int_equal(init.warm.first.pid, 0);
         assert_int_equal(take(c), 0);
         end(pid, theirs);
         (void)state;
@@ -163,7 +170,7 @@ static void not_taken(void **state)
 {
         struct cay_child c = *child(WORDS("python3", "-c", "1"), WORDS("A=1"), 0);
         int theirs = make_waiting(false);
-        pid_t pid = init.warm.pid;
+        pid_t pid = init.warm.first.pid;
 
         assert_int_equal(take(&c), 0); /* it has not said that it waits */
         assert_int_equal(send(theirs, "R", 1, 0), 1);
@@ -176,11 +183,11 @@ static void not_taken(void **state)
         opened.exec.flags = CAY_BOX_ONE_SHOT;
         assert_int_equal(take(&c), 0);
         opened.exec.flags = 0;
-        assert_int_equal(init.warm.pid, pid);
+        assert_int_equal(init.warm.first.pid, pid);
         /* other limits than its own: it is ended, and the next one has them */
         opened.exec.files_max = 100;
         assert_int_equal(take(&c), 0);
-        assert_int_equal(init.warm.ends.ask[0], -1);
+        assert_int_equal(init.warm.first.ends.ask[0], -1);
         assert_int_equal(init.warm.files_max, 100);
         end(pid, theirs);
         (void)state;
@@ -191,19 +198,23 @@ static void what_is_believed(void **state)
         static const struct {
                 int32_t says[2];
                 size_t len;
-                int heard;
-        } rows[] = { { { ENOENT }, 4, ENOENT }, { { 0 }, 4, -1 },         { { -1 }, 4, -1 },
-                     { { 5000 }, 4, -1 },       { { ENOENT, 1 }, 8, -1 }, { { ENOENT }, 3, -1 } };
-        int pair[2];
+                enum cay_warm_word heard;
+        } rows[] = { { { ENOENT }, 4, CAY_WARM_NO_FOLDER }, { { 0 }, 4, CAY_WARM_OVER },
+                     { { -1 }, 4, CAY_WARM_OVER },          { { 5000 }, 4, CAY_WARM_OVER },
+                     { { ENOENT, 1 }, 8, CAY_WARM_OVER },   { { ENOENT }, 3, CAY_WARM_OVER },
+                     { { 'S' }, 1, CAY_WARM_OLD },          { { 'X' }, 1, CAY_WARM_OVER } };
+        int pair[2], sys = 0;
 
         assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-        assert_int_equal(cay_warm_hear(pair[0]), 0);
+        assert_int_equal(cay_warm_hear(pair[0], &sys), CAY_WARM_QUIET);
         for (size_t i = 0; i < CAY_COUNT(rows); i++) {
                 assert_int_equal(send(pair[1], rows[i].says, rows[i].len, 0), rows[i].len);
-                assert_int_equal(cay_warm_hear(pair[0]), rows[i].heard);
+                assert_int_equal(cay_warm_hear(pair[0], &sys), rows[i].heard);
+                if (rows[i].heard == CAY_WARM_NO_FOLDER)
+                        assert_int_equal(sys, ENOENT);
         }
         close(pair[1]);
-        assert_int_equal(cay_warm_hear(pair[0]), -1);
+        assert_int_equal(cay_warm_hear(pair[0], &sys), CAY_WARM_OVER);
         close(pair[0]);
         (void)state;
 }
@@ -213,7 +224,7 @@ static void failures_are_counted(void **state)
 {
         for (int says = 0; says < 2; says++) {
                 int theirs = make_waiting(says);
-                pid_t pid = init.warm.pid;
+                pid_t pid = init.warm.first.pid;
 
                 init.warm.failures = 2;
                 kill(pid, SIGKILL);
@@ -221,8 +232,78 @@ static void failures_are_counted(void **state)
                 assert_false(cay_warm_reaped(&init, pid + 1));
                 assert_true(cay_warm_reaped(&init, pid));
                 assert_int_equal(init.warm.failures, says ? 0 : 3);
-                assert_int_equal(init.warm.pid, 0);
+                assert_int_equal(init.warm.first.pid, 0);
                 close(theirs);
+        }
+        (void)state;
+}
+
+enum who { CHILD, GRANDCHILD };
+
+static pid_t says_it_waits(int socket_fd, enum who who)
+{
+        pid_t pid = fork();
+
+        if (pid == 0) {
+                if (who == GRANDCHILD && fork() > 0)
+                        pause();
+                send(socket_fd, "R", 1, 0);
+                alarm(60);
+                pause();
+                _exit(0);
+        }
+        assert_true(pid > 0);
+        return pid;
+}
+
+/* The node is a folder with a file of its own: what the kernel would say of its processes. */
+static void a_fork_is_checked(void **state)
+{
+        static const struct {
+                const char *procs; /* after the fork's own pid */
+                enum who who;
+                bool is_alone, is_believed;
+                uid_t uid_more;
+        } rows[] = {
+                { "\n", CHILD, true, true, 0 },   { "\n1\n", CHILD, true, false, 0 },
+                { "\n", CHILD, false, false, 0 }, { "\n", GRANDCHILD, true, false, 0 },
+                { "\n", CHILD, true, false, 1 },
+        };
+
+        for (size_t i = 0; i < CAY_COUNT(rows); i++) {
+                char folder[] = "/tmp/test_warm_XXXXXX", text[64], first[2];
+                struct cay_warm_seat *s = &init.warm.forks[0];
+                const int yes = 1;
+                pid_t pid, sender = 0;
+                uid_t uid;
+                int fd;
+
+                init = (struct cay_init){ .config = { .uid = getuid() + rows[i].uid_more } };
+                cay_warm_seat_init(s, &init, true);
+                assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->ends.ask), 0);
+                assert_int_equal(setsockopt(s->ends.ask[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)), 0);
+                assert_non_null(mkdtemp(folder));
+                s->group.node_fd = open(folder, O_RDONLY | O_DIRECTORY);
+                assert_true(cay_warm_seat_listen(s)); /* nothing yet */
+                assert_int_equal(s->pid, 0);
+                pid = says_it_waits(s->ends.ask[1], rows[i].who);
+                assert_int_equal(sys_recv_sender(s->ends.ask[0], first, 2, &sender, &uid, MSG_PEEK), 1);
+                assert_true(rows[i].who == CHILD ? sender == pid : sender != pid);
+                snprintf(text, sizeof(text), "%d%s", rows[i].is_alone ? (int)sender : 1, rows[i].procs);
+                fd = openat(s->group.node_fd, "cgroup.procs", O_WRONLY | O_CREAT, 0600);
+                assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+                close(fd);
+                if (cay_warm_seat_listen(s) != rows[i].is_believed)
+                        fail_msg("row %zu", i);
+                assert_int_equal(s->pid, rows[i].is_believed ? pid : 0);
+                assert_int_equal(s->said, rows[i].is_believed ? 'R' : 0);
+                kill(sender, SIGKILL);
+                kill(pid, SIGKILL);
+                assert_int_equal(waitpid(pid, NULL, 0), pid);
+                unlinkat(s->group.node_fd, "cgroup.procs", 0);
+                close(s->group.node_fd);
+                assert_int_equal(rmdir(folder), 0);
+                cay_ends_close(&s->ends);
         }
         (void)state;
 }
@@ -230,9 +311,10 @@ static void failures_are_counted(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_it_takes),    cmocka_unit_test(what_it_is_told),
-                cmocka_unit_test(taken_once),       cmocka_unit_test(not_taken),
-                cmocka_unit_test(what_is_believed), cmocka_unit_test(failures_are_counted),
+                cmocka_unit_test(what_it_takes),     cmocka_unit_test(what_it_is_told),
+                cmocka_unit_test(taken_once),        cmocka_unit_test(not_taken),
+                cmocka_unit_test(what_is_believed),  cmocka_unit_test(failures_are_counted),
+                cmocka_unit_test(a_fork_is_checked),
         };
 
         return cmocka_run_group_tests_name("interpreters that wait", tests, NULL, NULL);
