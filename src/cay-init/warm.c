@@ -24,6 +24,7 @@
 #define AFTER_MS 10   /* until then the processors are busy with the answer */
 #define BEHIND_MS 100 /* a command that runs this long does not mind another process */
 #define KEEP_MS 60000
+#define AGAIN_MS 500
 #define FAILURES_MAX 3
 #define FILES_DEFAULT 4096
 #define MEMORY_MIN (64ull << 20)
@@ -156,6 +157,11 @@ static void fill(struct cay_init *init)
         }
 }
 
+static void on_again(struct cay_timer *t)
+{
+        fill(cay_container_of(t, struct cay_init, warm.again));
+}
+
 static void on_listener(struct cay_watch *watch, uint32_t events)
 {
         struct cay_warm *w = cay_container_of(watch, struct cay_warm, listener);
@@ -186,8 +192,12 @@ static void listen_to(struct cay_warm_seat *s)
         char before = s->said;
 
         if (!cay_warm_seat_listen(s)) {
+                bool is_full = s->said == CAY_WARM_FULL;
+
                 drop(s);
-                if (!before && s->is_forked)
+                if (is_full)
+                        cay_timer_set(init->loop, &w->again, AGAIN_MS, on_again);
+                else if (!before && s->is_forked)
                         failed_fork(w);
                 else if (!before)
                         w->failures++;
@@ -235,7 +245,8 @@ static int make(struct cay_init *init)
         w->own_file_max_bytes = w->file_max_bytes;
         init->childless = false;
         r = cay_watch_add(init->loop, &s->watch, s->ends.ask[0], EPOLLIN, on_said);
-        if (r == 0 && c.serves)
+        /* Otherwise the command takes it; but modules may make calls that are denied, and wait for the answer. */
+        if (r == 0 && (c.serves || (init->config.warm_modules[0] && free_filter(w))))
                 r = cay_watch_add(init->loop, &w->listener, s->ends.status[0], EPOLLIN, on_listener);
         return r;
 }
@@ -259,6 +270,8 @@ static void want(struct cay_init *init, uint64_t in_ms)
 {
         struct cay_warm *w = &init->warm;
 
+        /* Ended, but not reaped yet: then it is wanted when it is. */
+        w->is_wanted = w->first.pid > 0 && !cay_warm_seat_is_expected(&w->first);
         if (w->is_possible && w->first.pid == 0 && w->failures < FAILURES_MAX)
                 cay_timer_set(init->loop, &w->timer, in_ms, on_wanted);
 }
@@ -336,6 +349,8 @@ static void first_reaped(struct cay_init *init)
         w->first.pid = 0;
         dismiss(w);
         cay_warm_seat_is_free(&w->first);
+        if (w->is_wanted)
+                want(init, AFTER_MS);
 }
 
 bool cay_warm_reaped(struct cay_init *init, pid_t pid)
@@ -506,15 +521,16 @@ int cay_warm_exec(const struct cay_child *c)
         static char lang[] = "LANG=C.UTF-8", archive[] = "PYTHONPATH=/proc/self/fd/5";
         static char tmp[] = "HOME=/tmp", home[] = "HOME=/home/sandbox";
         static char name[] = "python3", option[] = "-m", module[] = "cay_command";
-        static char one[] = "one", many[] = "many";
+        static char one[] = "one", many[] = "many", modules[CAY_INIT_MODULES];
         bool is_own = !(init->config.flags & (CAY_INIT_READ_ONLY | CAY_INIT_ROOTFS));
-        char *const argv[] = { name, option, module, c->serves ? many : one, NULL };
+        char *const argv[] = { name, option, module, c->serves ? many : one, modules, NULL };
         char *const env[] = { path, is_own ? home : tmp, lang, archive, NULL };
         const char *at = path + strlen("PATH=");
         sigset_t none;
 
         static_assert(CAY_CHILD_ARCHIVE_FD == 5 && CAY_CHILD_ASK_FD == 4,
                       "in the environment and the driver");
+        memcpy(modules, init->config.warm_modules, sizeof(modules) - 1);
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);
         for (;;) { /* as a fresh one would be found */

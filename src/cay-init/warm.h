@@ -52,6 +52,7 @@ struct cay_warm {
         struct cay_warm_filter filters[CAY_WARM_FILTERS_MAX];
         struct cay_watch listener; /* of a server's status socket, until its listener has come */
         bool is_used;              /* a command has taken one */
+        bool is_wanted;            /* another one, when the first has been reaped */
         unsigned failures;         /* in a row: ended before they waited */
         unsigned fork_failures;    /* likewise */
         uint32_t files_max;        /* limits of the last command, which the next one most likely has, too */
@@ -59,6 +60,7 @@ struct cay_warm {
         uint32_t own_files_max; /* those of the processes */
         uint64_t own_file_max_bytes;
         struct cay_timer timer; /* until one is started, or all are let go */
+        struct cay_timer again; /* until a fork is asked for that there was no process for */
         int archive_fd;         /* owned: the driver, sealed; -1: none */
 };
 

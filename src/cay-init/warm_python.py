@@ -10,7 +10,7 @@ the interpreter's own work, as for any program.
 
 What cannot be done exactly as a fresh interpreter would do it is left to one: `python3` is executed, in this process.
 
-Started with the word "many" it forks the processes that wait, where it can, and never has a command itself.
+Its arguments are "one" or "many", and the modules to import ahead. With "many" it forks the processes that wait, where it can, and never has a command itself.
 """
 import sys
 
@@ -48,9 +48,66 @@ def _cay():
         site.USER_BASE, site.USER_SITE = new, new + folder[len(base):]
         return True
 
+    # Modules that were imported ahead, by the first part of their names; what they asked the environment for; and
+    # what their parts in C may have asked.
+    ahead, asked, asked_in_c = set(), set(), (b"OMP_", b"OPENBLAS_", b"GOTO_", b"MKL_", b"KMP_", b"BLIS_", b"NPY_")
+
     def differs(env):
-        return not moves_home(env) or any(start.get(name) != env.get(name) for name in {**start, **env}
-                                          if name.startswith(early) or name == b"PATH")
+        return not moves_home(env) or any(
+            start.get(name) != env.get(name) for name in {**start, **env} if name.startswith(early) or name == b"PATH"
+            or ahead and (name in asked or None in asked or name.startswith(asked_in_c)))
+
+    # A program's own module of that name comes first.
+    def shadows(folder):
+        try:
+            return any(name.partition(".")[0] in ahead for name in posix.listdir(folder)) if ahead else False
+        except OSError:
+            return False
+
+    def import_ahead(names):
+        if not names:
+            return
+
+        class Recorder(type(os.environ)):
+            def __getitem__(self, key):
+                asked.add(self.encodekey(key))
+                return super().__getitem__(key)
+
+            def __iter__(self):
+                asked.add(None)  # all of them
+                return super().__iter__()
+
+        plain, had, place = type(os.environ), set(modules), sys.path.pop(0)
+        saved = posix.dup(1), posix.dup(2), posix.open("/dev/null", posix.O_RDWR)
+        posix.dup2(saved[2], 1)
+        posix.dup2(saved[2], 2)
+        os.environ.__class__ = os.environb.__class__ = Recorder
+        for name in names:
+            try:
+                __import__(name)
+            except BaseException:  # a command that imports it sees why
+                pass
+        os.environ.__class__ = os.environb.__class__ = plain
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        for fd, number in zip(saved, (1, 2)):
+            posix.dup2(fd, number)
+        for fd in saved:
+            posix.close(fd)
+        sys.path.insert(0, place)
+        ahead.update(name.partition(".")[0] for name in set(modules) - had)
+
+    # What modules set when they were imported, and is each process's own.
+    def renew():
+        threading, numpy = modules.get("threading"), modules.get("numpy.random")
+        process = modules.get("multiprocessing.process")
+        if threading:
+            threading.main_thread()._native_id = threading.get_native_id()
+        if numpy:
+            numpy.seed()
+        if process:
+            process._current_process._config["authkey"] = process.AuthenticationString(posix.urandom(32))
 
     def search(name, env):
         if b"/" in name:
@@ -169,6 +226,8 @@ def _cay():
     def take_command(words, main):
         """The code, and the name of its file; no code: a fresh interpreter has to run it."""
         word = words[0] if words else b"-"
+        if word in (b"-c", b"-") and shadows("."):
+            return None
         if word == b"-c":
             try:
                 return words[1].decode() if len(words) > 1 else None
@@ -198,6 +257,8 @@ def _cay():
         name = os.fsdecode(word)
         path = name if name.startswith("/") else posix.getcwd() + "/" + name
         sys.path[0] = os.path.dirname(os.path.realpath(name))
+        if shadows(sys.path[0]):
+            return None
         main["__file__"], main["__cached__"] = path, None
         main["__loader__"] = modules["_frozen_importlib_external"].SourceFileLoader("__main__", path)
         return compiled(code, path)
@@ -211,6 +272,13 @@ def _cay():
         for name, value in env.items():
             posix.putenv(name, value)
             posix.environ[name] = data[name] = value
+
+    # To init, which may have closed its end.
+    def say(fd, what):
+        try:
+            posix.write(fd, what)
+        except OSError:
+            pass
 
     # Imports that leave no trace: the command's own import of the same module is its first one.
     def borrow(*names):
@@ -239,13 +307,11 @@ def _cay():
             posix.close(fd)
         while posix.getppid() != 1:  # the one between is about to end
             modules["time"].sleep(0.0001)
-        if "threading" in modules:
-            thread = modules["threading"].main_thread()
-            thread._native_id = modules["threading"].get_native_id()
+        renew()
 
     def serve():
         """Forks whenever init asks for it. True: in each process that was forked; False: there is no way to do it."""
-        lent = borrow("_socket", "ctypes") if sys.argv[1:] == ["many"] else None
+        lent = borrow("_socket", "ctypes") if sys.argv[1] == "many" else None
         if lent is None:
             return False
         _socket, ctypes = lent
@@ -262,11 +328,13 @@ def _cay():
                 between = posix.fork()
             except OSError:  # too many processes
                 between = None
+                say(fds[3], b"E")
             if between == 0:
                 try:
                     if posix.fork() != 0:
                         posix._exit(0)
                 except OSError:
+                    say(fds[3], b"E")
                     posix._exit(1)
                 server.detach()
                 try:
@@ -304,7 +372,7 @@ def _cay():
                 posix._exit(127)
         old_files = any(sign(path) != was for path, was in first.items())
         if old_files:
-            posix.write(ask, b"S")
+            say(ask, b"S")
         posix.close(ask)
         if has_input == b"0":
             have_no_input()
@@ -316,6 +384,8 @@ def _cay():
         if code is None:
             run_cold(argv, env)
         set_environment(env)
+        if "logging" in modules:
+            modules["logging"]._startTime = modules["time"].time()
         words = [os.fsdecode(word) for word in argv]
         if hasattr(sys, "orig_argv"):
             sys.orig_argv[:] = words
@@ -333,6 +403,9 @@ def _cay():
         @property
         def _run_module_as_main(self):
             if not is_plain():
+                posix._exit(0)
+            import_ahead([name for name in sys.argv[2].split(",") if name])
+            if not is_plain():  # a module has started a thread
                 posix._exit(0)
             first = read_first()
             had = "_functools" in modules

@@ -79,6 +79,8 @@ bool cay_warm_seat_listen(struct cay_warm_seat *s)
         if (n != 1 || s->said)
                 return false;
         if (s->is_forked) {
+                if (said[0] == CAY_WARM_FULL)
+                        s->said = said[0];
                 if (said[0] != CAY_WARM_WAITS || !is_ours(s, pid, uid))
                         return false;
                 s->pid = pid;

@@ -16,7 +16,12 @@
 struct cay_child;
 struct cay_init;
 
-enum cay_warm_said { CAY_WARM_SAID_NOTHING, CAY_WARM_WAITS = 'R', CAY_WARM_FORKS = 'F' };
+enum cay_warm_said {
+        CAY_WARM_SAID_NOTHING,
+        CAY_WARM_WAITS = 'R',
+        CAY_WARM_FORKS = 'F',
+        CAY_WARM_FULL = 'E', /* in the place of a fork: the sandbox has no process left for it */
+};
 
 struct cay_warm_seat {
         struct cay_init *init;
@@ -39,7 +44,7 @@ void cay_warm_seat_init(struct cay_warm_seat *s, struct cay_init *init, bool is_
 bool cay_warm_seat_is_free(struct cay_warm_seat *s);
 bool cay_warm_seat_is_expected(const struct cay_warm_seat *s); /* it waits, or may still say that it does */
 void cay_warm_seat_drop(struct cay_warm_seat *s);              /* ends it */
-/* Reads what it says. False: it said, or was, something that it must not: it has to be dropped. */
+/* Reads what it says. False: there is no process, or it said or was something that it must not: it has to be dropped. */
 bool cay_warm_seat_listen(struct cay_warm_seat *s);
 /* Asks the server for a process in this free seat. 0 or -errno. */
 int cay_warm_seat_ask(struct cay_warm_seat *s, const struct cay_warm_seat *server, struct cay_child *c);

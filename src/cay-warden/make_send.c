@@ -123,6 +123,8 @@ int warden_make_send_config(struct warden *w, struct warden_box *box, int link,
         static_assert(CAY_INIT_VOLUMES == WIRE_VOLUMES && CAY_INIT_VOLUME == WIRE_TARGET, "one place each");
         for (unsigned i = 0; i < p->volume_count && i < WIRE_VOLUMES; i++)
                 memcpy(c.volumes[i], p->volumes[i].target, sizeof(c.volumes[i]));
+        static_assert(CAY_INIT_MODULES == WIRE_MODULES, "passed on");
+        memcpy(c.warm_modules, p->warm_modules, sizeof(c.warm_modules) - 1);
         inherit(w, p, cpus, &c);
         watch(w, p, &c);
         r = open_own(box, own, &owned);

@@ -11,6 +11,8 @@
 #include "foundation/base/arena.h"
 #include "foundation/base/field.h"
 
+#define CAY_WARM_MODULES_MAX 256 /* bytes of warm_modules, with its end */
+
 #define CAY_OPTION_TYPE_BOOL bool
 #define CAY_OPTION_TYPE_NUMBER uint64_t
 #define CAY_OPTION_TYPE_TEXT const char *

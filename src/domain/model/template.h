@@ -52,6 +52,7 @@ struct cay_template {
         bool pool_learned;                /* as many as were lately asked for at once */
         bool has_warm;                    /* the file says which interpreters wait, or that none does */
         struct cay_field_texts warm;      /* languages */
+        struct cay_field_texts warm_modules; /* as options.warm_modules, one by one */
         /* maximum alive at once; 0: only the set's and the daemon's limits apply */
         uint64_t max_concurrent;
         const char *build_network;       /* of what a Dockerfile runs: "none", "bridge" */

@@ -60,8 +60,8 @@ RESULT(result_template_row, "Template", MEMBER(TEXT, TEMPLATE, name), MEMBER(TEX
        MEMBER(BOOL, TEMPLATE, needs_confirm), MEMBER(BOOL, TEMPLATE, auto_cleanup),
        OBJECT("limits", cay_result_limits), NUMBER("life_time_ms"), NUMBER("idle_time_ms"),
        MEMBER(NUMBER, TEMPLATE, max_concurrent), MEMBER(NUMBER, TEMPLATE, pool),
-       MEMBER(BOOL, TEMPLATE, pool_learned), TEXTS("warm"), TEXTS("env"), WORDS("command"),
-       WORDS("interpreter"), COMPUTED("has_system", BOOL, 0, put_has_system),
+       MEMBER(BOOL, TEMPLATE, pool_learned), TEXTS("warm"), TEXTS("warm_modules"), TEXTS("env"),
+       WORDS("command"), WORDS("interpreter"), COMPUTED("has_system", BOOL, 0, put_has_system),
        IF_OBJECT("build", cay_result_image));
 
 static void put_template(struct cay_json *j, const struct cay_template *t,
@@ -79,6 +79,7 @@ static void put_template(struct cay_json *j, const struct cay_template *t,
         put_texts(j, "deny", &t->deny);
         put_times_and_limits(j, t, config);
         put_texts(j, "warm", &t->warm);
+        put_texts(j, "warm_modules", &t->warm_modules);
         put_env(j, &t->env);
         put_texts(j, "command", &t->command);
         put_texts(j, "interpreter", &t->interpret);

@@ -32,7 +32,8 @@ bool cay_pool_shape_equals(const struct cay_pool_shape *a, const struct cay_pool
                a->memory_bytes == b->memory_bytes && a->swap_bytes == b->swap_bytes &&
                a->cpu_milli == b->cpu_milli && a->pids == b->pids && a->disk_bytes == b->disk_bytes &&
                a->inodes == b->inodes && a->may_skip == b->may_skip && a->read_only == b->read_only &&
-               a->own_user_only == b->own_user_only && a->brief == b->brief && a->warm == b->warm;
+               a->own_user_only == b->own_user_only && a->brief == b->brief && a->warm == b->warm &&
+               strcmp(a->warm_modules, b->warm_modules) == 0;
 }
 
 static struct cay_pool_row *find_row(struct cay_pool *p, const struct cay_pool_shape *shape)

@@ -34,6 +34,7 @@ struct cay_pool_shape { /* all that a box is made from; compared whole */
         uint64_t memory_bytes, swap_bytes, cpu_milli, pids, disk_bytes, inodes;
         unsigned may_skip;
         bool read_only, own_user_only, brief, warm;
+        char warm_modules[CAY_WARM_MODULES_MAX];
 };
 
 enum cay_pool_state { CAY_POOL_FREE, CAY_POOL_MAKING, CAY_POOL_READY, CAY_POOL_STATE_COUNT };

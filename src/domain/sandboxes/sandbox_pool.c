@@ -74,6 +74,9 @@ static int shape_of(const struct cay_sandbox *sb, struct cay_pool_shape *ret)
                                         .warm = sb->options.warm };
         if (!cay_str_copy(ret->template_name, sizeof(ret->template_name), sb->template_name))
                 return -1;
+        if (sb->options.warm && sb->options.warm_modules &&
+            !cay_str_copy(ret->warm_modules, sizeof(ret->warm_modules), sb->options.warm_modules))
+                return -1;
         if (s->env.open_template == NULL)
                 return strcmp(sb->template_name, "host") == 0 ? 0 : -1;
         if (s->env.open_template(s->env.ctx, sb->template_name, &ret->kind, &fd, &ignored) < 0)
@@ -114,6 +117,7 @@ static int make_spec(struct cay_service *s, const struct cay_pool_shape *shape, 
         spec->may_skip = shape->may_skip;
         spec->brief = shape->brief;
         spec->options.warm = shape->warm;
+        spec->options.warm_modules = shape->warm_modules[0] ? shape->warm_modules : NULL;
         spec->keep = row->engine->caps & CAY_ENGINE_CAN_KEEP && !shape->brief;
         return cay_spec_check(spec, err);
 }

@@ -177,6 +177,9 @@ const struct cay_field cay_registry_template_fields[] = {
           "languages whose interpreter waits in each sandbox, so that running code need not start it: "
           "python (default: in sandboxes of a pool, if python3 is the interpreter, and of host)",
           .max = 4, .item_max = 16 },
+        { "warm_modules", CAY_FIELD_TEXTS, AT(t.warm_modules), 0,
+          "Python modules that waiting interpreters import ahead; those that are missing are left out",
+          .max = 16, .item_max = 64 },
         { "max_concurrent", CAY_FIELD_U64, AT(t.max_concurrent), 0, "alive at once", .min = 1,
           .max = 100000 },
         { "auto_cleanup", CAY_FIELD_BOOL, AT(t.auto_cleanup), 0,

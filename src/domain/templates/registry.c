@@ -166,6 +166,63 @@ static void check_resources(struct loading *l, const struct cay_template *t, con
                                t->name);
 }
 
+/* A module's name, with dots between packages: what `import` takes. */
+static bool is_module(const char *name)
+{
+        bool at_start = true;
+
+        for (; *name; name++) {
+                bool is_digit = *name >= '0' && *name <= '9';
+                bool is_letter =
+                        (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || *name == '_';
+
+                if (at_start ? !is_letter : !is_letter && !is_digit && *name != '.')
+                        return false;
+                at_start = *name == '.';
+        }
+        return !at_start;
+}
+
+/* They travel as one text: template, record, plan, and the interpreter's arguments. */
+static void choose_modules(struct loading *l, struct cay_template *t, const struct cay_yaml_node *node)
+{
+        char text[CAY_WARM_MODULES_MAX];
+        size_t len = 0;
+
+        for (unsigned i = 0; i < t->warm_modules.count; i++) {
+                const char *name = t->warm_modules.items[i];
+
+                if (!is_module(name)) {
+                        cay_note_error(l->reader.notes, node->key->line, node->key->column,
+                                       "containers.%s.warm_modules: '%.64s' is not the name of a module; "
+                                       "write it as in `import`, for instance numpy or os.path",
+                                       t->name, name);
+                        return;
+                }
+                if (len + strlen(name) + 2 > sizeof(text)) {
+                        cay_note_error(
+                                l->reader.notes, node->key->line, node->key->column,
+                                "containers.%s.warm_modules: the names have more than %zu bytes together; "
+                                "name packages that import the others",
+                                t->name, sizeof(text) - 1);
+                        return;
+                }
+                len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s", i > 0 ? "," : "", name);
+        }
+        if (len > 0 && t->has_warm && t->warm.count == 0)
+                cay_note_error(
+                        l->reader.notes, node->key->line, node->key->column,
+                        "containers.%s: no interpreter waits (warm: []), so warm_modules has no use; take "
+                        "one of them out",
+                        t->name);
+        t->options.warm_modules = len > 0 ? cay_arena_copy(&l->registry->mem, text, len) : NULL;
+        if (len > 0 && !t->options.warm_modules)
+                cay_note_error(
+                        l->reader.notes, node->key->line, node->key->column,
+                        "containers.%s.warm_modules: no memory is left for it; make the registry smaller",
+                        t->name);
+}
+
 /* The first rule of a list that is wrong is an error, where the list is. */
 static void check_rules(struct loading *l, const char *name, const char *key,
                         const struct cay_field_texts *rules, const struct cay_yaml_node *network)
@@ -284,6 +341,7 @@ static void read_template(struct loading *l, const struct cay_yaml_node *node, u
                 check_network(l, &row, node);
                 check_programs(l, &row.t, node);
                 row.t.has_warm = cay_registry_entry(node, "warm") != NULL;
+                choose_modules(l, &row.t, node);
                 check_resources(l, &row.t, node);
                 choose_system(l, &row.t);
         }

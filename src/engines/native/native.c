@@ -237,6 +237,8 @@ static void native_create(struct cay_engine *engine, const struct cay_spec *spec
                    (spec->go_on ? WIRE_PLAN_GO_ON : 0) | (spec->host_plain ? WIRE_PLAN_HOST_PLAIN : 0) |
                    (spec->workspace_rw ? WIRE_PLAN_WORKSPACE_RW : 0) |
                    (spec->workspace_cow ? WIRE_PLAN_WORKSPACE_COW : 0);
+        if (spec->options.warm && spec->options.warm_modules)
+                snprintf(p->warm_modules, sizeof(p->warm_modules), "%s", spec->options.warm_modules);
         fds[count++] = theirs;
         if (spec->template_kind == CAY_TEMPLATE_ROOTFS) {
                 p->flags |= WIRE_PLAN_ROOTFS;

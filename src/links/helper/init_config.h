@@ -54,6 +54,7 @@ enum { /* cay_init_config.watch: limits that the kernel does not enforce here, s
        CAY_INIT_WATCH_PIDS = 4,
 };
 
+#define CAY_INIT_MODULES 256 /* bytes of a list of modules */
 #define CAY_INIT_VOLUMES 8
 #define CAY_INIT_VOLUME 128 /* bytes of a place */
 
@@ -74,6 +75,8 @@ struct cay_init_config {
         uint64_t workspace_dev, workspace_ino;
         uint8_t secret[32];
         char volumes[CAY_INIT_VOLUMES][CAY_INIT_VOLUME]; /* where volumes are mounted; "": none */
+        char warm_modules
+                [CAY_INIT_MODULES]; /* with WARM: what the interpreter imports ahead, with commas between */
 };
 
 struct cay_init_relink {

@@ -23,6 +23,7 @@
 #define WIRE_VOLUMES 8     /* of one box */
 #define WIRE_VOLUME_ROWS 4 /* of one answer */
 #define WIRE_TARGET 128    /* place of a volume in the box, with its NUL */
+#define WIRE_MODULES 256   /* names of modules, with its NUL */
 
 enum wire_type {
         WIRE_NONE,
@@ -112,6 +113,7 @@ struct wire_plan { /* descriptors: link stream for init, [rootfs], [workspace], 
         uint64_t volume_bytes; /* of one that is created */
         char volume_owner[CAY_NAME_MAX + 1];
         struct wire_volume volumes[WIRE_VOLUMES];
+        char warm_modules[WIRE_MODULES]; /* with WARM: passed on to cay-init unread */
         char ca[WIRE_CA]; /* with CA: text that follows the host's certificates in the box's /etc/cay-ca.pem */
 };
 

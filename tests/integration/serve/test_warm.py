@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon import Daemon, wait_for  # noqa: E402
@@ -28,6 +29,15 @@ REGISTRY = """containers:
     host: true
     pool: 2
     resources: {memory: "256m"}
+  ahead:
+    host: true
+    warm: [python]
+    warm_modules: [json, random, logging.handlers, decimal, mymod, nowhere]
+    resources: {memory: "256m", pids: 40, cpus: "2"}
+  ahead-pooled:
+    host: true
+    pool: 1
+    warm_modules: [json]
   shells:
     host: true
     pool: 1
@@ -468,6 +478,48 @@ def test_denied(d):
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
 
 
+LOADED = "import sys; print(*[n for n in ('json', 'random', 'logging.handlers', 'decimal', 'mymod', 'nowhere') if n in sys.modules])"
+
+
+def test_modules(d):
+    """Modules that the template names are imported ahead, and a program notices by the time alone."""
+    box = d.make(template="ahead")
+
+    def run(code, words=(), **more):
+        await_waiting(d)
+        return d.run(box, ["python3", "-c", code, *words], **more)
+    assert run(LOADED)["stdout"] == "json random logging.handlers decimal\n"
+    time.sleep(1.2)
+    got = [run("import json, logging, random, time; print(random.random(), random.getrandbits(99), time.time() - logging._startTime < 1);" + IS_WARM)["stdout"].split()
+           for _ in range(3)]
+    assert all(g[2:] == ["True", "True"] for g in got) and len({g[0] for g in got}) == len({g[1] for g in got}) == 3, got
+    # A program's own module comes first, where a fresh interpreter would find it.
+    d.run(box, "mkdir -p sub; echo 'x = 5' >json.py; echo 'x = 6' >sub/decimal.py; echo 'import decimal, json; print(decimal.x, hasattr(json, \"x\"))' >sub/prog.py")
+    assert run("import json; print(json.x)")["stdout"] == "5\n"
+    await_waiting(d)
+    assert d.run(box, ["python3"], stdin="import json; print(json.x)")["stdout"] == "5\n"
+    await_waiting(d)
+    assert d.run(box, ["python3", "sub/prog.py"])["stdout"] == "6 False\n"
+    assert run(LOADED + ";" + IS_WARM, workdir="/tmp")["stdout"].endswith("\nTrue\n")
+    d.run(box, "rm -r json.py sub")
+    # What a module asks the environment for when it is imported, it asks that of its command.
+    d.run(box, "p=$(python3 -c 'import site; print(site.getusersitepackages())'); mkdir -p $p; "
+               "printf 'import os\\nVALUE = os.environ.get(\"MYMOD\", \"none\")\\nprint(\"imported\")\\n' >$p/mymod.py")
+    run("1")  # notices it
+    wait_for("mymod ahead", lambda: "mymod" in run(LOADED)["stdout"])
+    use = "import mymod, sys; print(mymod.VALUE);" + IS_WARM
+    assert run(use)["stdout"] == "none\nTrue\n"
+    assert run(use, env={"OTHER": "1"})["stdout"] == "none\nTrue\n"
+    assert run(use, env={"MYMOD": "given"})["stdout"] == "imported\ngiven\nFalse\n"
+    assert run(use, env={"OMP_NUM_THREADS": "1"})["stdout"] == "imported\nnone\nFalse\n"
+    d.must(200, "DELETE", f"/api/sandboxes/{box}")
+    # In boxes for one run, too.
+    d.must(200, "POST", "/api/run", {"template": "ahead-pooled", "code": "1"})
+    await_waiting(d)
+    got = d.must(200, "POST", "/api/run", {"template": "ahead-pooled", "code": LOADED + ";" + IS_WARM})
+    assert got["stdout"] == "json\nTrue\n", got
+
+
 def test_limits(d):
     box = d.make(template="warm")
 
@@ -482,8 +534,9 @@ def test_limits(d):
     assert "mount" in json.dumps(got["hints"]) or "mount" in json.dumps(got), got
     got = run("import ctypes; l = ctypes.CDLL(None)\nwhile True: l.mount(b'a', b'/tmp', b'tmpfs', 0, 0)")
     assert got["cause"] == "syscall", got
-    got = run("import os\nn = 0\ntry:\n  while True:\n    if os.fork() == 0: import time; time.sleep(30); os._exit(0)\n    n += 1\nexcept OSError: print(n)")
+    got = run("import os\nn = 0\ntry:\n  while True:\n    if os.fork() == 0: import time; time.sleep(3); os._exit(0)\n    n += 1\nexcept OSError: print(n)")
     assert 30 <= int(got["stdout"]) <= 40, got
+    # What it left has all processes for a while: then one waits again, as run() sees.
     got = run("open('/workspace/f', 'wb').truncate(1 << 50)")
     assert got["exit_code"] != 0, got
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
@@ -522,8 +575,8 @@ def test_pool(d):
     assert pool(d)["warm"] == 4, pool(d)
 
 
-TESTS = (test_same, test_words, test_environment, test_own, test_changed, test_attacked, test_forks, test_denied, test_limits,
-         test_pool)
+TESTS = (test_same, test_words, test_environment, test_own, test_changed, test_attacked, test_forks, test_denied, test_modules,
+         test_limits, test_pool)
 
 
 def main():

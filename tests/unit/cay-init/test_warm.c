@@ -238,6 +238,32 @@ static void failures_are_counted(void **state)
         (void)state;
 }
 
+/* A server that was ended because files changed is dying when a command ends: the next one follows when it is reaped. */
+static void replaced_when_reaped(void **state)
+{
+        for (int ended = 0; ended < 2; ended++) {
+                int theirs = make_waiting(false);
+                pid_t pid = init.warm.first.pid;
+
+                init.loop = cay_loop_new();
+                assert_non_null(init.loop);
+                init.config.flags = 0;
+                init.warm.first.said = CAY_WARM_FORKS;
+                cay_warm_outdated(&init);
+                assert_false(cay_warm_seat_is_expected(&init.warm.first));
+                if (ended)
+                        cay_warm_ended(&init);
+                assert_null(init.warm.timer.loop);
+                assert_int_equal(waitpid(pid, NULL, 0), pid); /* it was killed */
+                assert_true(cay_warm_reaped(&init, pid));
+                assert_true(ended ? init.warm.timer.loop != NULL : init.warm.timer.loop == NULL);
+                cay_timer_clear(&init.warm.timer);
+                cay_loop_free(init.loop);
+                close(theirs);
+        }
+        (void)state;
+}
+
 enum who { CHILD, GRANDCHILD };
 
 static pid_t says_it_waits(int socket_fd, enum who who)
@@ -311,10 +337,10 @@ static void a_fork_is_checked(void **state)
 int main(void)
 {
         const struct CMUnitTest tests[] = {
-                cmocka_unit_test(what_it_takes),     cmocka_unit_test(what_it_is_told),
-                cmocka_unit_test(taken_once),        cmocka_unit_test(not_taken),
-                cmocka_unit_test(what_is_believed),  cmocka_unit_test(failures_are_counted),
-                cmocka_unit_test(a_fork_is_checked),
+                cmocka_unit_test(what_it_takes),        cmocka_unit_test(what_it_is_told),
+                cmocka_unit_test(taken_once),           cmocka_unit_test(not_taken),
+                cmocka_unit_test(what_is_believed),     cmocka_unit_test(failures_are_counted),
+                cmocka_unit_test(replaced_when_reaped), cmocka_unit_test(a_fork_is_checked),
         };
 
         return cmocka_run_group_tests_name("interpreters that wait", tests, NULL, NULL);

@@ -88,12 +88,12 @@ static void claimed_once(void **state)
 static void another_shape(void **state)
 {
         const struct cay_pool_shape s = shape();
-        struct cay_pool_shape others[14];
+        struct cay_pool_shape others[15];
         struct cay_pool_box b;
         struct cay_pool p;
         unsigned n = 0;
 
-        for (unsigned i = 0; i < 14; i++)
+        for (unsigned i = 0; i < 15; i++)
                 others[i] = s;
         snprintf(others[n++].template_name, sizeof(s.template_name), "python");
         others[n++].engine = &another_engine;
@@ -109,6 +109,7 @@ static void another_shape(void **state)
         others[n++].may_skip++;
         others[n++].read_only = true;
         others[n++].brief = true;
+        snprintf(others[n++].warm_modules, sizeof(s.warm_modules), "json");
         assert_int_equal(cay_pool_init(&p, 64 * CAY_POOL_BOX_BYTES), 0);
         cay_pool_claim(&p, &s, 1, 1, &b);
         make(&p, &s, "a", 0, 1);

@@ -410,6 +410,44 @@ static void values(void **state)
                 "'='");
 }
 
+static void modules_imported_ahead(void **state)
+{
+        static const char *const no_modules[] = { "9a", "a-b", "a b", "a.", ".a", "a..b", "a,b", "a=b", "é" };
+        const struct cay_template_set *set = accepts(
+                "containers: {x: {host: true, warm_modules: [json, os.path, _a9.B_]}, y: {host: true}}");
+        char text[512], why[192];
+
+        assert_string_equal(cay_template_find(set, "x")->options.warm_modules, "json,os.path,_a9.B_");
+        assert_null(cay_template_find(set, "y")->options.warm_modules);
+        for (unsigned i = 0; i < CAY_COUNT(no_modules); i++) {
+                snprintf(text, sizeof(text), "containers: {x: {host: true, warm_modules: [json, '%s']}}",
+                         no_modules[i]);
+                snprintf(
+                        why, sizeof(why),
+                        "f:1:14: containers.x.warm_modules: '%s' is not the name of a module; write it as in "
+                        "`import`, for instance numpy or os.path",
+                        no_modules[i]);
+                REFUSES(text, why);
+        }
+        REFUSES("containers: {x: {host: true, warm: [python, ruby]}}",
+                "f:1:14: containers.x.warm: 'ruby' is not a language that can wait; only python is");
+        REFUSES("containers: {x: {host: true, warm: [], warm_modules: [json]}}",
+                "f:1:14: containers.x: no interpreter waits (warm: []), so warm_modules has no use; take one "
+                "of "
+                "them out");
+        /* 4 * 64 - 1 bytes fit, 4 * 64 do not */
+        for (int more = 0; more < 2; more++) {
+                snprintf(text, sizeof(text),
+                         "containers: {x: {host: true, warm_modules: [a%062d, a%062d, a%062d, a%0*d]}}", 0, 0,
+                         0, 62 + more, 0);
+                if (more == 0)
+                        accepts(text);
+                else
+                        REFUSES(text, "f:1:14: containers.x.warm_modules: the names have more than 255 bytes "
+                                      "together; name packages that import the others");
+        }
+}
+
 static void out_of_range(void **state)
 {
         assert_int_equal(
@@ -493,6 +531,7 @@ int main(void)
                 cmocka_unit_test(keys_that_come_twice_are_read_and_refused),
                 cmocka_unit_test(roots),
                 cmocka_unit_test(values),
+                cmocka_unit_test(modules_imported_ahead),
                 cmocka_unit_test(out_of_range),
                 cmocka_unit_test(all_errors_up_to_a_bound),
                 cmocka_unit_test(too_big),
