@@ -265,8 +265,8 @@ static void test_no_client(void **state)
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
         refused(by_folder(mine, pair[0], 0), "not made to the daemon's socket");
         assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, packet), 0);
-        refused(by_folder(mine, packet[0], 0), "no client");
-        refused(by_folder(mine, rig.sock, 0), "no client");
+        refused(by_folder(mine, packet[0], 0), "not a client's connection");
+        refused(by_folder(mine, rig.sock, 0), "not a client's connection");
         refused(by_folder(mine, listener, 0), "has gone"); /* a listening socket's peer is its own maker */
 
         /* A socket of the front's own by the same name, somewhere else: names can be had below another root. */
