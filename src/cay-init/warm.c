@@ -138,13 +138,12 @@ static struct cay_child child_of(const struct cay_init *init)
         };
 }
 
-/* As many as are wanted now, one after the other: each that waits asks for the next. */
+/* One after the other: each that waits asks for the next. */
 static void fill(struct cay_init *init)
 {
         struct cay_warm *w = &init->warm;
-        unsigned most = w->is_used ? CAY_WARM_FORKS_MAX : 1;
 
-        for (unsigned i = 0; i < most && serves(w); i++) {
+        for (unsigned i = 0; i < CAY_WARM_FORKS_MAX && serves(w); i++) {
                 struct cay_warm_seat *s = &w->forks[i];
                 struct cay_child c = child_of(init);
 
@@ -235,7 +234,7 @@ static int make(struct cay_init *init)
         memcpy(c.fds, s->ends.child, sizeof(c.fds));
         c.status_fd = s->ends.status[1];
         c.ask_fd = s->ends.ask[1];
-        c.serves = w->may_fork && !(init->config.flags & CAY_INIT_BRIEF) && free_filter(w);
+        c.serves = w->is_used && w->may_fork && !(init->config.flags & CAY_INIT_BRIEF) && free_filter(w);
         pid = cay_spawn_fork(&c, s->group.node_fd);
         if (pid < 0)
                 return pid;

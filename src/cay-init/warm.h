@@ -10,8 +10,9 @@
  * exactly as a fresh interpreter it leaves to one, by executing python3 in the same process. So pid, node, listener,
  * limits and kill are those of an ordinary command, and there is no answer to wait for.
  *
- * In a box for one piece of work (CAY_INIT_BRIEF) the process that was started is the one that waits. In any other box
- * it is a *server*, which never runs a command: it forks the processes that wait, one for each command. Init sends it
+ * The first command of a box has the process that was started, which is as good as a fresh interpreter: a fork pays for
+ * every page that it touches. After that, unless the box is for one piece of work (CAY_INIT_BRIEF), the next one that is
+ * started is a *server*: it never runs a command, and forks the processes that wait, one for each command. Init sends it
  * the descriptors for one (streams, socket, its node's cgroup.procs, landlock rules); the fork joins the node, enters the
  * rules, and says that it waits. It forks twice: init is the parent of what is left, and waits for it as for any command.
  * (clone() with CLONE_PARENT would take one fork less, but neither libc nor libraries with threads notice such a fork.)
@@ -28,9 +29,9 @@
  * in a landlock domain of its own, which ptrace and /proc/PID/mem do not cross. Without landlock there is none. It
  * knows nothing before its command arrives.
  *
- * One process serves one command. A server forks the next at once: CAY_WARM_FORKS_MAX wait once a first one was used.
- * Without a server the next is started when that command has ended, or has run for BEHIND_MS; in a box for one piece of
- * work there is no next one. Those that wait count as processes and in the memory of the box. They are let go after
+ * One process serves one command. The next one (or the server) is started when the first command has ended, or has run
+ * for BEHIND_MS; in a box for one piece of work there is none. A server's forks follow at once: CAY_WARM_FORKS_MAX of them
+ * wait. Those that wait count as processes and in the memory of the box. They are let go after
  * KEEP_MS without a command; before the first HELLO (a box that waits in a pool) they stay. None is started where memory
  * is short, and no more after FAILURES_MAX that never waited.
  */

@@ -17,7 +17,7 @@
 #define CAY_POOL_SHAPES_MAX 16u
 #define CAY_POOL_BOXES_MAX 1024u
 #define CAY_POOL_BOX_BYTES (512u * 1024) /* what a waiting box takes of memory, generously */
-#define CAY_POOL_WARM_BYTES (6u << 20)   /* what its interpreters take, generously */
+#define CAY_POOL_WARM_BYTES (5u << 20)   /* what its interpreter takes, generously */
 #define CAY_POOL_LEARNED (~0u)           /* as a wanted number: as many as were lately asked for at once */
 #define CAY_POOL_SLOTS 10u               /* what is remembered of the rate: the busiest second of each slot */
 #define CAY_POOL_SLOT_MS (30 * 1000)
