@@ -101,8 +101,67 @@ def test_tampering(d):
     assert "is not in the journal" in broken(f"?head={head}")
 
 
+def chain(before, row):
+    """The hash of an event behind another, as the page says it is."""
+    _, sandbox, owner, kind, detail, wall_ms, _, _ = row
+    parts = b"".join(struct.pack(">Q", len(t.encode())) + t.encode() for t in (sandbox, owner, kind, detail))
+    return hashlib.sha256(before + parts + struct.pack(">Q", wall_ms)).digest()
+
+
+def rewrite(d, box, events_):
+    """The journal of a sandbox as somebody makes it who can write the database: hashes computed again, or left."""
+    d.stop()
+    with sqlite3.connect(os.path.join(d.folder, "data", "state", "state.db")) as db:
+        db.execute("DELETE FROM events WHERE sandbox = ?", (box,))
+        for row in events_:
+            db.execute("INSERT INTO events(seq, sandbox, owner, kind, detail, wall_ms, at_ms, before, hash) VALUES(?,?,?,?,?,?,0,?,?)", row)
+    d.start()
+
+
+def test_rewritten(d):
+    """Events in another order, one too many, a begin that is missing: told. A chain that was computed anew is whole, and lacks the head
+    that somebody kept."""
+    box = d.make()
+    for word in ("a", "b"):
+        d.must(200, "POST", f"/api/sandboxes/{box}/execute", {"command": f"echo {word}"})
+    d.must(200, "POST", f"/api/sandboxes/{box}/stop")
+    checked = d.must(200, "GET", f"/api/sandboxes/{box}/journal/check")
+    d.stop()
+    kept = rows(d, box)
+    d.start()
+
+    def broken(query=""):
+        a = d.ask("GET", f"/api/sandboxes/{box}/journal/check{query}")
+        assert a.status == 410 and a.json["error"]["code"] == "damaged", a
+        return a.json["error"]["message"]
+
+    swapped = list(kept)
+    swapped[1], swapped[2] = (kept[1][0], *kept[2][1:]), (kept[2][0], *kept[1][1:])
+    rewrite(d, box, swapped)
+    assert f"event {kept[1][0]}: an event is missing" in broken()
+    rewrite(d, box, kept + [(kept[-1][0] + 1000, *kept[-1][1:])])
+    assert f"event {kept[-1][0] + 1000}: an event is missing" in broken()
+    rewrite(d, box, [(*kept[0][:7], b""), *kept[1:]])  # its hash was taken away
+    a = d.ask("GET", f"/api/sandboxes/{box}/journal/check")
+    assert a.status == 410 or a.json["unchained"] == 1, a
+    # Whoever can write all of it can make a chain that is whole in itself.
+    anew, before = [], bytes(32)
+    for row in kept:
+        row = (*row[:4], row[4].replace('"by"', '"xy"'), *row[5:])
+        h = chain(before, row)
+        anew.append((*row[:6], before, h))
+        before = h
+    rewrite(d, box, anew)
+    assert d.must(200, "GET", f"/api/sandboxes/{box}/journal/check")["events"] == len(kept)
+    assert "is not in the journal" in broken(f"?head={checked['head']}")
+    a = cay(d, "journal", "verify", box, "--head", checked["head"])
+    assert a.returncode != 0 and "written anew" in a.stderr, a
+    rewrite(d, box, kept)
+    assert d.must(200, "GET", f"/api/sandboxes/{box}/journal/check?head={checked['head']}")["head"] == checked["head"]
+
+
 def main():
-    for test in (test_chain, test_tampering):
+    for test in (test_chain, test_tampering, test_rewritten):
         with Daemon() as d:
             test(d)
         print("ok", test.__name__, flush=True)
