@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon import BUILD, CAY, PATIENCE_S, Daemon, run_tests, wait_for  # noqa: E402
@@ -320,6 +321,25 @@ def test_rootless():
         assert isinstance(got["limits_skipped"], list) and isinstance(got["limits_watched"], list), got
         for a in (d.must(422, "POST", "/api/sandboxes", {"volumes": ["data:/data"]}), d.must(422, "GET", "/api/volumes")):
             assert "volumes" in a["error"]["message"], a  # images need loop devices
+        # Files are in memory and go with their box: what copies them is refused with this reason, and nothing has changed.
+        at = f"/api/sandboxes/{boxes[0]}"
+        for method, path, body in (("POST", f"{at}/snapshots", {"name": "base"}), ("POST", f"{at}/fork", {"count": 2}),
+                                   ("POST", "/api/sandboxes", {"checkpoint": True}), ("POST", "/api/sandboxes", {"record": True}),
+                                   ("POST", f"{at}/execute", {"command": "touch /workspace/never", "checkpoint": True})):
+            a = d.must(422, method, path, body)["error"]
+            assert a["code"] == "unsupported" and "only root has" in a["message"] and "root" in a["message"], a
+        assert d.run(boxes[0], "ls /workspace/never")["exit_code"] != 0
+        assert "has no steps" in d.must(404, "POST", f"{at}/undo", {})["error"]["message"]
+        assert d.must(200, "GET", "/api/snapshots")["snapshots"] == []
+        assert len(d.must(200, "GET", "/api/sandboxes")["sandboxes"]) == 2
+        # Without a control group nothing can sleep: it goes on instead, and is tried again no more often than it would sleep.
+        sleeper = d.must(201, "POST", "/api/sandboxes", {"sleep_after_s": 1})["sandbox_id"]
+        time.sleep(4)
+        s = d.must(200, "GET", f"/api/sandboxes/{sleeper}")
+        assert (s["status"], s["asleep"]) in (("ready", False), ("paused", True)), s
+        assert d.run(sleeper, "echo on")["stdout"] == "on\n"
+        assert len(d.must(200, "GET", f"/api/sandboxes/{sleeper}/events")["events"]) < 12
+        d.must(200, "DELETE", f"/api/sandboxes/{sleeper}")
         back = d.must(202, "POST", f"/api/sandboxes/{boxes[1]}/execute", {"command": ["sleep", "1000"], "background": True})
         os.kill(front, 9)
         wait_for("the next front", lambda: "the front is back" in d.log())
