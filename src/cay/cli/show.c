@@ -45,6 +45,8 @@ static int show_sandbox(struct cay_json_view answer, FILE *out, struct cay_error
                 { "sandbox", "sandbox_id", CAY_CELL_TEXT },
                 { "name", "name", CAY_CELL_TEXT },
                 { "status", "status", CAY_CELL_STATUS },
+                { "asleep", "asleep", CAY_CELL_BOOL },
+                { "memory freed", "memory_freed_bytes", CAY_CELL_BYTES },
                 { "cause", "cause", CAY_CELL_TEXT },
                 { "why", "cause_text", CAY_CELL_TEXT },
                 { "advice", "advice", CAY_CELL_TEXT },
@@ -92,11 +94,47 @@ static int show_id(struct cay_json_view answer, FILE *out, struct cay_error *err
 
 static int show_state(struct cay_json_view answer, FILE *out, struct cay_error *err)
 {
-        char id[CAY_CELL_MAX], status[CAY_CELL_MAX];
+        struct cay_json_view freed = cay_json_view_find(answer, "memory_freed_bytes");
+        char id[CAY_CELL_MAX], status[CAY_CELL_MAX], bytes[CAY_CELL_MAX];
+        uint64_t n = 0;
 
-        fprintf(out, "%s  %s\n", cay_cell_format(cay_json_view_find(answer, "sandbox_id"), CAY_CELL_TEXT, id),
+        fprintf(out, "%s  %s", cay_cell_format(cay_json_view_find(answer, "sandbox_id"), CAY_CELL_TEXT, id),
                 cay_cell_format(cay_json_view_find(answer, "status"), CAY_CELL_TEXT, status));
+        if (cay_json_view_u64(freed, &n) && n > 0)
+                fprintf(out, "  memory freed: %s", cay_cell_format(freed, CAY_CELL_BYTES, bytes));
+        fputc('\n', out);
         return 0;
+}
+
+/* What it found, and below it where results differ. */
+static int show_replay(struct cay_json_view answer, FILE *out, struct cay_error *err)
+{
+        static const struct cay_column all[] = {
+                { "same", "same", CAY_CELL_BOOL },
+                { "commands", "commands", CAY_CELL_NUMBER },
+                { "compared", "compared", CAY_CELL_NUMBER },
+                { "files", "files", CAY_CELL_NUMBER },
+                { "secrets omitted", "variables_left_out", CAY_CELL_NUMBER },
+                { "differences", "count", CAY_CELL_NUMBER },
+                { "timed out", "timed_out", CAY_CELL_BOOL },
+                { "recording ended", "stopped", CAY_CELL_TEXT },
+                { "sandbox", "replay_id", CAY_CELL_TEXT },
+                { "" },
+        };
+        static const struct cay_column each[] = {
+                { "COMMAND", "command", CAY_CELL_TEXT },
+                { "WHAT", "what", CAY_CELL_TEXT },
+                { "WAS", "was", CAY_CELL_TEXT },
+                { "NOW", "now", CAY_CELL_TEXT },
+                { "" },
+        };
+        uint64_t count = 0;
+
+        cay_record_print(out, answer, all);
+        if (!cay_json_view_u64(cay_json_view_find(answer, "count"), &count) || count == 0)
+                return 0;
+        fputc('\n', out);
+        return cay_table_print(out, cay_json_view_find(answer, "differences"), each, err);
 }
 
 static int show_life(struct cay_json_view answer, FILE *out, struct cay_error *err)
@@ -269,6 +307,8 @@ int cay_show(enum cay_show how, struct cay_json_view answer, FILE *out, struct c
                 return show_id(answer, out, err);
         case CAY_SHOW_STATE:
                 return show_state(answer, out, err);
+        case CAY_SHOW_REPLAY:
+                return show_replay(answer, out, err);
         case CAY_SHOW_LIFE:
                 return show_life(answer, out, err);
         case CAY_SHOW_EVENTS:

@@ -15,6 +15,7 @@ enum cay_show {
         CAY_SHOW_SANDBOX,
         CAY_SHOW_ID,
         CAY_SHOW_STATE,
+        CAY_SHOW_REPLAY,
         CAY_SHOW_LIFE,
         CAY_SHOW_EVENTS,
         CAY_SHOW_PORTS,

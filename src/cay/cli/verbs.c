@@ -207,6 +207,13 @@ const struct cay_verb cay_verbs[] = {
           .words = "id+",
           .about = "Ends all processes in sandboxes and keeps their files; `cay start` starts them again.",
           .show = CAY_SHOW_STATE },
+        { .name = "replay",
+          .op = "sandbox_replay",
+          .words = "id",
+          .about = "Runs what was recorded of a sandbox again (`cay create --record`), in a new one with\n"
+                   "the files with which the recording began, and tells where results differ. Secrets,\n"
+                   "networks and mapped folders are not in it.",
+          .show = CAY_SHOW_REPLAY },
         { .name = "pause",
           .op = "sandbox_pause",
           .words = "id+",

@@ -270,11 +270,5 @@ const struct cay_op cay_op_sandbox_replay = {
                          "its first "
                          "files, and tells where results differ.",
                          .flags = CAY_TOOL_LONG, .group = "time"),
-        .verb = CAY_OP_VERB(
-                "replay", "id",
-                "Runs what was recorded of a sandbox again (`cay create --record`), in a new one with\n"
-                "the files with which the recording began, and tells where results differ. Secrets,\n"
-                "networks and mapped folders are not in it.",
-                "differences: COMMAND=command WHAT=what WAS=was NOW=now"),
         .run = run_replay,
 };

@@ -166,7 +166,7 @@ const struct cay_op cay_op_snapshot_create = {
                 "on and is not in the copy. `cay create NAME` makes a sandbox of it; `cay snapshot ls`\n"
                 "lists snapshots, `cay snapshot rm` removes one.",
                 "snapshot=snapshot_id name=name of=sandbox_id bytes=bytes method=method "
-                "stood_still_ms=frozen_ms"),
+                "frozen_for=frozen_ms"),
         .run = run_create,
 };
 

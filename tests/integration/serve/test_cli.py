@@ -118,7 +118,7 @@ def test_life(d):
     assert cay(d, "ls", "--label", "team=b") == ""
     assert cay(d, "stop", "one").split() == [box, "stopped"]
     assert cay(d, "start", box).split() == [box, "ready"]
-    assert cay(d, "pause", box).split() == [box, "paused"]
+    assert cay(d, "pause", box).split()[:2] == [box, "paused"]
     assert cay(d, "resume", "--json", box).startswith("{")
     assert "lives for" in cay(d, "extend", "one", "2h")
     assert cay_json(d, "extend", "one", "0")["expires_in_ms"] is None

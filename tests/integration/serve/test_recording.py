@@ -233,6 +233,7 @@ def test_cli(d):
     assert cay(d, "exec", "one", "--", "cat", "/proc/sys/kernel/random/uuid").returncode == 0
     r = cay(d, "replay", "one")
     assert r.returncode == 0 and "stdout_sha256" in r.stdout, r
+    assert [line.split() for line in r.stdout.splitlines()[:3]] == [["same", "no"], ["commands", "1"], ["compared", "1"]], r
     r = cay(d, "recording", "one")
     assert r.returncode == 0 and "commands" in r.stdout, r
     assert cay(d, "rm", "one").returncode == 0

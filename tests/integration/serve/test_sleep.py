@@ -3,11 +3,12 @@
 """Sleep: a sandbox that nobody uses is paused by the daemon and gives its memory back; the next request wakes it."""
 import json
 import os
+import subprocess
 import sys
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from daemon import Daemon, wait_for  # noqa: E402
+from daemon import CAY, Daemon, wait_for  # noqa: E402
 from ws_client import WebSocket  # noqa: E402
 
 FILL = "head -c 50m /dev/zero >/workspace/big && cat /workspace/big >/dev/null"
@@ -37,6 +38,18 @@ def test_memory(d):
     assert paused["memory_freed_bytes"] > 20 << 20 and after < before - (20 << 20), (paused["memory_freed_bytes"], before, after)
     event = d.must(200, "GET", f"/api/sandboxes/{box}/events?kind=sandbox_paused")["events"][-1]
     assert event["detail"]["memory_freed_bytes"] == str(paused["memory_freed_bytes"]) and "asleep" not in event["detail"]
+    box2 = d.make(sleep_after_s=1)
+    d.run(box2, FILL)
+    wait_for("sleep", lambda: asleep(d, box2))
+    said = subprocess.run([CAY, "get", box2, "--data", os.path.join(d.folder, "data")], capture_output=True, text=True, check=True).stdout
+    told = dict(line.split(None, 1) if not line.startswith("memory freed") else ("memory freed", line.split()[-1]) for line in said.splitlines())
+    assert told["status"] == "paused" and told["asleep"] == "yes" and told["memory freed"].endswith("M"), said
+    said = subprocess.run([CAY, "resume", box2, "--data", os.path.join(d.folder, "data")], capture_output=True, text=True, check=True).stdout
+    assert said.split() == [box2, "ready"], said
+    d.run(box2, FILL)
+    said = subprocess.run([CAY, "pause", box2, "--data", os.path.join(d.folder, "data")], capture_output=True, text=True, check=True).stdout
+    assert said.split()[:4] == [box2, "paused", "memory", "freed:"] and said.endswith("M\n"), said
+    d.must(200, "DELETE", f"/api/sandboxes/{box2}")
     # A client that pauses it is not overruled: nothing wakes it but a resume.
     a = d.ask("POST", f"/api/sandboxes/{box}/execute", {"command": "true"})
     assert a.status == 409 and "resume it first" in a.json["error"]["message"], a
