@@ -75,6 +75,9 @@ class Pages(unittest.TestCase):
     def test_volumes(self):
         self.check("docs", "volumes.md")
 
+    def test_time(self):
+        self.check("docs", "time.md")
+
     def test_mcp(self):
         self.check("docs", "mcp.md")
 
