@@ -9,6 +9,10 @@ const KEPT = 'cay-live-link';
 const LINK = /^#(\/api\/sandboxes\/[a-z0-9-]{1,63}\/browser\/(live|view)\?token=[A-Za-z0-9._-]+)((?:&[a-z_]+=[a-z]*)*)$/;
 const room = document.querySelector('.live-whole');
 
+// In a frame of another page the browser may refuse to keep anything: then a reload shows nothing more.
+const keep = (link) => { try { sessionStorage.setItem(KEPT, link); } catch { /* see above */ } };
+const kept = () => { try { return sessionStorage.getItem(KEPT); } catch { return ''; } };
+
 function over(why) {
   room.replaceChildren(h('main', { class: 'empty whole' }, h('h1', {}, 'This view is over'), h('p', {}, why || 'The link has expired, or no browser runs. Ask for another link.')));
 }
@@ -16,10 +20,10 @@ function over(why) {
 function show() {
   const given = LINK.exec(location.hash);
   if (given) {
-    sessionStorage.setItem(KEPT, given[0].slice(1));
+    keep(given[0].slice(1));
     history.replaceState(null, '', location.pathname);
   }
-  const link = given || LINK.exec(`#${sessionStorage.getItem(KEPT)}`);
+  const link = given || LINK.exec(`#${kept()}`);
   if (!link) {
     over('This address is no link to a browser. “cay browser live SANDBOX” makes one.');
     return;

@@ -517,7 +517,7 @@ static int open_all(struct front *f, unsigned tcp_count, struct cay_error *err)
                                                { cay_service_rows, cay_service_count },
                                                { cay_cdp_rows, cay_cdp_count },
                                                { cay_live_rows, cay_live_count },
-                                               { cay_ui_rows, cay_ui_count },
+                                               { cay_ui_rows, cay_ui_count, CAY_UI_FRAMED },
                                                { cay_vnc_rows, cay_vnc_count },
                                                { NULL, 1 } };
 

@@ -2,6 +2,7 @@
 /* REST: finds the op, checks that the visitor may use it, fills its arguments. */
 #include "dialects/rest/rest.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "foundation/base/log.h"
@@ -20,11 +21,15 @@
 
 /*
  * Our own pages and answers load only our own style sheet and script, and cannot be framed. Pictures may come with their own bytes: noVNC
- * draws parts of a desktop, and its pointer, that way.
+ * draws parts of a desktop, and its pointer, that way. One page may be framed by allow_origins: it has no session, and whoever shows it has its link.
  */
-static const char own_policy[] = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src "
-                                 "'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; "
-                                 "form-action 'none'";
+#define POLICY                                                                                               \
+        "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self' "       \
+        "data:; "                                                                                            \
+        "base-uri 'none'; form-action 'none'; frame-ancestors "
+#define FRAMED_MAX 4096u
+
+static const char own_policy[] = POLICY "'none'";
 
 struct page {
         const char *row, *type;
@@ -35,7 +40,7 @@ struct target { /* what a route stands for: one of the four */
         const struct cay_op *op;
         const struct page *page;
         const struct cay_rest_more *more;
-        bool is_proxy;
+        bool is_proxy, is_framed;
 };
 
 struct cay_rest {
@@ -46,6 +51,7 @@ struct cay_rest {
         struct cay_buf pages[PAGES];     /* made once */
         struct cay_rest_dialect *dialects;
         unsigned dialect_count;
+        char framed_policy[FRAMED_MAX]; /* of the page that may be framed */
 };
 
 static int make_css(const struct cay_rest_listing *l, struct cay_buf *out)
@@ -119,8 +125,20 @@ static int add_proxy(struct cay_rest *r, struct cay_route *routes, unsigned *cou
         return 0;
 }
 
-static int add_more(struct cay_rest *r, const struct cay_rest_more *more, struct cay_route *routes,
-                    unsigned *count)
+/* More origins than there is room for: none. */
+static void make_framed_policy(struct cay_rest *r, const struct cay_config *config)
+{
+        size_t at = (size_t)snprintf(r->framed_policy, FRAMED_MAX, POLICY "'self'");
+
+        for (unsigned i = 0; config && i < config->allow_origins.count && at < FRAMED_MAX; i++)
+                at += (size_t)snprintf(r->framed_policy + at, FRAMED_MAX - at, " %s",
+                                       config->allow_origins.items[i]);
+        if (at >= FRAMED_MAX)
+                memcpy(r->framed_policy, own_policy, sizeof(own_policy));
+}
+
+static int add_more(struct cay_rest *r, const struct cay_rest_more *more, const char *framed,
+                    struct cay_route *routes, unsigned *count)
 {
         struct target *t = cay_arena_alloc(&r->mem, sizeof(*t));
 
@@ -129,6 +147,7 @@ static int add_more(struct cay_rest *r, const struct cay_rest_more *more, struct
         if (more->port)
                 return 0;
         t->more = more;
+        t->is_framed = framed && strcmp(more->row, framed) == 0;
         return add_slashed(r, more->row, t, routes, count);
 }
 
@@ -163,6 +182,7 @@ int cay_rest_new(const struct cay_op_world *world, const struct cay_rest_dialect
         for (unsigned i = 0; i < dialect_count; i++)
                 more += dialects[i].count;
         r->world = world;
+        make_framed_policy(r, world->config);
         cay_arena_init(&r->mem, 256u * 1024);
         routes = cay_arena_array(&r->mem, 2 * cay_op_count + PAGES + 2 + 2 * more, sizeof(*routes));
         r->dialects = cay_arena_array(&r->mem, dialect_count, sizeof(*r->dialects));
@@ -176,7 +196,7 @@ int cay_rest_new(const struct cay_op_world *world, const struct cay_rest_dialect
                 ok = add_page(r, i, &listing, routes, &count) == 0;
         for (unsigned i = 0; i < dialect_count; i++)
                 for (unsigned k = 0; ok && k < dialects[i].count; k++)
-                        ok = add_more(r, &dialects[i].rows[k], routes, &count) == 0;
+                        ok = add_more(r, &dialects[i].rows[k], dialects[i].framed, routes, &count) == 0;
         if (!ok || add_proxy(r, routes, &count) < 0)
                 return cay_fail(err, CAY_INTERNAL, "no memory for the routes");
         r->router = cay_router_new(routes, count, err);
@@ -358,8 +378,8 @@ static bool find_stream(const struct cay_rest *r, const struct cay_http_request 
         return true;
 }
 
-static void handle_more(struct cay_rest *r, const struct cay_rest_more *more, struct cay_http_request *req,
-                        const struct cay_visitor *v, const char *sandbox)
+static void handle_more(struct cay_rest *r, const struct cay_rest_more *more, bool is_framed,
+                        struct cay_http_request *req, const struct cay_visitor *v, const char *sandbox)
 {
         const struct cay_rest_place place = { .world = r->world, .streams = &r->streams, .sandbox = sandbox };
 
@@ -367,7 +387,7 @@ static void handle_more(struct cay_rest *r, const struct cay_rest_more *more, st
                 refuse_unknown(req, v);
                 return;
         }
-        cay_http_response_add(req, "Content-Security-Policy", own_policy);
+        cay_http_response_add(req, "Content-Security-Policy", is_framed ? r->framed_policy : own_policy);
         more->handle(more->owner, &place, req, v);
 }
 
@@ -432,7 +452,7 @@ void cay_rest_handle(struct cay_rest *r, struct cay_http_request *req, const str
         const struct cay_rest_more *own = find_own_port(r, req, v, t);
 
         if (own) {
-                handle_more(r, own, req, v, v->port.port ? v->port.sandbox : req->target.segments[2]);
+                handle_more(r, own, false, req, v, v->port.port ? v->port.sandbox : req->target.segments[2]);
                 return;
         }
         if (v->port.port) { /* an origin of its own: nothing of ours is there */
@@ -460,7 +480,7 @@ void cay_rest_handle(struct cay_rest *r, struct cay_http_request *req, const str
         else if (t->page)
                 answer_page(r, req, t->page);
         else if (t->more)
-                handle_more(r, t->more, req, v, NULL);
+                handle_more(r, t->more, t->is_framed, req, v, NULL);
         else
                 handle_op(r, t->op, &m, req, v, first_is_body);
 }

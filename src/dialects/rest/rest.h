@@ -40,6 +40,7 @@ struct cay_rest_more { /* a row of another dialect, routed and let in as ours ar
 struct cay_rest_dialect {
         const struct cay_rest_more *rows;
         unsigned count;
+        const char *framed; /* the row that pages of allow_origins may show in a frame; NULL: none */
 };
 
 /* The world and the rows are borrowed. */

@@ -66,6 +66,21 @@ async function sees(url, hasBar) {
   await browser.close();
 }
 
+// In a frame of a page of allow_origins, and in none of another's.
+async function framed(url) {
+  const args = ['--no-sandbox', '--disable-features=LocalNetworkAccessChecks']; // the daemon is at 127.0.0.1
+  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args });
+  for (const [origin, may] of [['http://app.test', true], ['http://other.test', false]]) {
+    const page = await browser.newPage();
+    await page.route(origin + '/**', r => r.fulfill({ contentType: 'text/html', body: `<iframe src="${url}" width=800 height=600></iframe>` }));
+    const refused = new Promise(done => page.on('console', m => /frame-ancestors/.test(m.text()) && done()));
+    await page.goto(origin + '/');
+    if (may) await page.frameLocator('iframe').locator('cay-live-screen[data-state=connected]').waitFor();
+    else await refused;
+  }
+  await browser.close();
+}
+
 const steps = {
   // A session from its beginning to its end, as the SDK's own example has it.
   async life() {
@@ -92,6 +107,7 @@ const steps = {
     await sees(live.debuggerUrl, true);
     await sees(live.debuggerFullscreenUrl, false);
     await sees(live.debuggerFullscreenUrl + '&navbar=false', false); // as examples append it
+    await framed(live.debuggerFullscreenUrl);
     assert.deepEqual(live.pages.map(p => [p.url, typeof p.id, typeof p.debuggerUrl, typeof p.title, p.faviconUrl]), [[PAGE, 'string', 'string', 'string', '']]);
     const other = await chromium.connectOverCDP(live.wsUrl);
     assert.equal(await other.contexts()[0].pages()[0].title(), 'One');

@@ -207,7 +207,7 @@ def main():
         print("skipped: Chromium is not installed (apt-get install chromium-headless-shell)")
         sys.exit(77)
     wanted = sys.argv[1:]
-    with Daemon("--browserbase-network", "bridge", env={"BROWSERBASE_API_KEY": OWN}) as d:
+    with Daemon("--browserbase-network", "bridge", "--allow-origins", "http://app.test", env={"BROWSERBASE_API_KEY": OWN}) as d:
         for name, test in list(globals().items()):
             if name.startswith("test_") and (not wanted or name in wanted):
                 test(d)
