@@ -21,6 +21,8 @@
 #define LOOK_TURNS 10u /* after so many looks at a page without frames it is asked for frames again */
 
 #define STILL_MS 60u
+#define FIRST_MS 100u /* until the frames of a page are looked at again: longer with many */
+#define MORE_MS 20u
 
 /* Searching */
 
@@ -44,6 +46,8 @@ enum cay_step_next cay_action_first_frame(struct cay_action *a)
 {
         const struct cay_frames *f = a->frames;
 
+        if (f && f->count > 1)
+                a->again_ms = FIRST_MS + f->count * MORE_MS;
         if (f && (f->count > 1 || a->turn % LOOK_TURNS == LOOK_TURNS - 1))
                 ask_frames(a);
         return CAY_STEP_AGAIN;
