@@ -204,6 +204,77 @@ def who_may_have_which_url():
             assert r.returncode == 2, (words, r)
 
 
+class Names:
+    """A name server on loopback, which says what it is told to; this mount namespace asks it."""
+
+    def __init__(self, folder):
+        self.answers, self.asked = [], 0
+        self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.sock.bind(("127.0.0.1", 53))
+        with open(f"{folder}/resolv.conf", "w", encoding="utf-8") as f:
+            f.write("nameserver 127.0.0.1\n")
+        self.file = os.path.realpath("/etc/resolv.conf")
+        subprocess.run(["mount", "--bind", f.name, self.file], check=True)
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                query, who = self.sock.recvfrom(4096)
+                end = query.index(b"\0", 12) + 5
+                kind = int.from_bytes(query[end - 4:end - 2], "big")
+                answers = self.answers if kind == 1 else []  # A
+                self.asked += kind == 1
+                self.sock.sendto(query[:2] + b"\x81\x80\0\1" + len(answers).to_bytes(2, "big") + b"\0\0\0\0" + query[12:end] +
+                                 b"".join(b"\xc0\x0c\0\1\0\1\0\0\0\0\0\4" + socket.inet_aton(a) for a in answers), who)
+
+    def close(self):
+        self.sock.close()
+        subprocess.run(["umount", self.file], check=True)
+
+
+def names_that_change_and_redirects_lead_nowhere():
+    """A caller's name is public when it is added, and leads inside later; a server sends the daemon elsewhere."""
+    with folder_for() as folder, contextlib.ExitStack() as stack:
+        names = Names(folder)
+        stack.callback(names.close)
+        inside = stack.enter_context(socket.create_server(("0.0.0.0", 0)))
+        inside.settimeout(0.2)
+        port = inside.getsockname()[1]
+
+        def nobody_came():
+            with contextlib.suppress(TimeoutError):
+                inside.accept()
+                raise AssertionError("it was connected to")
+        with Daemon() as d:
+            token = d.make_token("--scope", "exec", "--owner", "default")
+            names.answers = ["8.8.8.8"]  # no way leads there
+            add(d, f"wss://rebind.example:{port}", token=token)
+            wait_problem(d, "no route")
+            for answers in (["127.0.0.1"], ["8.8.8.8", "127.0.0.1"], ["10.0.0.1"], ["169.254.169.254"]):
+                names.answers, mark = answers, names.asked
+                wait_for("a look-up", lambda: names.asked > mark)
+                wait_problem(d, "does not lead to a public address" if answers[0] != "8.8.8.8" else "")
+                nobody_came()
+            # A public address that is this host's own.
+            subprocess.run(["ip", "addr", "add", "8.8.8.8/32", "dev", "lo"], check=True)
+            stack.callback(subprocess.run, ["ip", "addr", "del", "8.8.8.8/32", "dev", "lo"], check=True)
+            names.answers, mark = ["8.8.8.8"], names.asked
+            wait_for("a look-up", lambda: names.asked > mark)
+            nobody_came()
+            d.must(200, "DELETE", "/api/machines/laptop")
+            # Even an administrator's is not followed elsewhere.
+            with socket.create_server(("127.0.0.1", 0)) as s:
+                add(d, f"ws://127.0.0.1:{s.getsockname()[1]}/agent", token=admin(d))
+                s.settimeout(PATIENCE_S)
+                one, _ = s.accept()
+                one.recv(65536)
+                one.sendall(f"HTTP/1.1 302 Found\r\nLocation: ws://127.0.0.1:{port}/agent\r\nContent-Length: 0\r\n\r\n".encode())
+                wait_problem(d, "answered 302 instead of a WebSocket")
+                one.close()
+            nobody_came()
+
+
 class Tunnel(Relay):
     """Ends TLS in front of the agent, as a tunnel's provider does."""
 
@@ -349,7 +420,7 @@ def another_agent_at_the_url_is_not_let_in():
                 desk.kill()
 
 
-TESTS = [the_daemon_dials_and_dials_again, who_may_have_which_url, tls_of_a_tunnel_is_checked, strangers_at_the_agents_door,
+TESTS = [the_daemon_dials_and_dials_again, who_may_have_which_url, names_that_change_and_redirects_lead_nowhere, tls_of_a_tunnel_is_checked, strangers_at_the_agents_door,
          another_agent_at_the_url_is_not_let_in]
 
 
