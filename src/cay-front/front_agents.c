@@ -347,6 +347,16 @@ static void pay(struct agent_conn *c)
                 cay_remote_session_charge(c->session, &c->payer->budget);
 }
 
+/* An agent that was dialled says nothing about its machine. Stored with the machine's next change. */
+static void take_about(struct agent_conn *c)
+{
+        struct cay_machine *m = find_machine(c);
+
+        if (c->about[0])
+                cay_str_copy(m->about, sizeof(m->about), c->about);
+        m->problem[0] = '\0';
+}
+
 static void let_in(struct agent_conn *c)
 {
         struct agent_message m = { .type = AGENT_welcome, .welcome.heartbeat_ms = c->all->env.heartbeat_ms };
@@ -364,7 +374,7 @@ static void let_in(struct agent_conn *c)
         stop_counting(c);
         move(c, PROVEN);
         pay(c);
-        find_machine(c)->problem[0] = '\0';
+        take_about(c);
         if (c->is_dialled)
                 c->dialled.on_served(c->dialled.ctx);
         cay_log_info("machine connected", "owner=%s machine=%s about=%s", c->owner, c->name, c->about);
@@ -373,11 +383,13 @@ static void let_in(struct agent_conn *c)
 static void on_stored(struct cay_job *job)
 {
         struct agent_conn *c = cay_container_of(job, struct agent_conn, commit.job);
+        const struct cay_machine *now =
+                cay_machines_find(c->all->env.machines, c->paired.owner, c->paired.name);
         struct cay_error err = job->err;
         char print[CAY_PROOF_PRINT];
 
-        /* It may have been removed meanwhile. */
-        if (err.code == CAY_OK && !cay_machines_find(c->all->env.machines, c->paired.owner, c->paired.name))
+        /* It may have been removed meanwhile, or that is being stored. */
+        if (err.code == CAY_OK && (!now || now->is_leaving))
                 cay_fail(&err, CAY_NOT_FOUND, "the machine was removed");
         if (err.code == CAY_OK)
                 cay_machines_put(c->all->env.machines, &c->paired, &err);

@@ -93,10 +93,10 @@ class Peer:
 class FakeAgent(Peer):
     """Dials a daemon, and is paired with this code; without one it says the key that it had in that folder before. more: behind HELLO."""
 
-    def __init__(self, port, folder, code, name="", version=VERSION, more=b""):
+    def __init__(self, port, folder, code, name="", version=VERSION, more=b"", about="a test"):
         self.ws = WebSocket(port, "/agent")
         key = Key(folder, again=not code)
-        hello = message(HELLO, 0, struct.pack("<H", version) + text(name) + text(code[:5]) + key.public + os.urandom(32) + text("a test") + more)
+        hello = message(HELLO, 0, struct.pack("<H", version) + text(name) + text(code[:5]) + key.public + os.urandom(32) + text(about) + more)
         self.say(hello)
         kind, _, payload = self.hear()
         self.refused = None
@@ -105,7 +105,7 @@ class FakeAgent(Peer):
             return
         assert kind == CHALLENGE, kind
         said = hello + message(CHALLENGE, 0, payload)
-        assert hmac.compare_digest(payload[-32:], mac(code, "daemon", said[:len(hello) + 8 + 2 + 32 + 32])), "the daemon does not know the code"
+        assert not code or hmac.compare_digest(payload[-32:], mac(code, "daemon", said[:len(hello) + 8 + 2 + 32 + 32])), "the daemon does not know the code"
         self.say(message(PROOF, 0, key.sign("agent", said) + mac(code, "agent", said)))
         kind, _, payload = self.hear()
         assert kind == WELCOME, (kind, payload)

@@ -569,6 +569,14 @@ def a_killed_agent_is_started_again():
                 mapped = {"workspace": {"path": own, "mode": "rw"}} if "folder" in rules else {}
                 box = make(d, **mapped)
                 run = begin(d, box, "seq 1 200000; read line; echo got $line", open_stdin=True)
+                # What hears the daemon has no rights; what has rights hears nobody.
+                with open(f"/proc/{agent_of(agent.process)}/status", encoding="utf-8") as f:
+                    status = dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+                if os.geteuid() == 0:
+                    assert set(status["Uid"].split()) == {"65534"} and int(status["CapEff"], 16) == int(status["CapPrm"], 16) == 0, status
+                assert status["NoNewPrivs"] == "1" and (is_sanitized() or status["Seccomp"] == "2"), status
+                sockets = [os.readlink(f"/proc/{agent.process.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{agent.process.pid}/fd")]
+                assert len([s for s in sockets if s.startswith("socket:")]) <= 2, sockets  # the helper's
                 for i in range(3):
                     was = agent_of(agent.process)
                     os.kill(was, signal.SIGKILL if i < 2 else signal.SIGABRT)

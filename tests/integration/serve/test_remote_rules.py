@@ -376,6 +376,13 @@ def a_hostile_agent_lies_about_its_own_boxes_only(d):
         wait_for("its end", lambda: d.must(200, "GET", "/api/machines/evil", token=other)["state"] == "away")
         assert "too old" in wire.FakeAgent(d.port, folder, "", version=1).refused
         assert "too old for this daemon: install cay" in d.must(200, "GET", "/api/machines/evil", token=other)["problem"]
+        # It is let in by its key, and says something else about itself than when it was paired: it was upgraded.
+        assert d.must(200, "GET", "/api/machines/evil", token=other)["about"] == "a test"
+        evil = wire.FakeAgent(d.port, folder, "", about="a newer test")
+        evil.ready()
+        wait_for("its words", lambda: d.must(200, "GET", "/api/machines/evil", token=other)["about"] == "a newer test")
+        assert d.must(200, "GET", "/api/machines/evil", token=other)["problem"] == ""
+        evil.close()
         for raw in (wire.message(wire.ANSWER, 77, bytes([0]) + wire.text("") + bytes(57) + wire.text("")), wire.message(wire.WELCOME, 0, bytes(8)), b"\xff" * 9,
                     wire.message(wire.READY, 0, struct.pack("<IB", 255, 0))):
             d.must(200, "DELETE", "/api/machines/evil", token=other)
