@@ -226,12 +226,38 @@ void agent_dial_abort(struct agent_dial *d)
         cay_ws_abort(&d->ws);
 }
 
+/*
+ * Where this machine's distribution keeps its certificates, if not where our OpenSSL looks: one that was built for another distribution does
+ * not know. A folder, from which the needed one is read, before a file, all of which is.
+ */
+static void find_certificates(void)
+{
+        static const char *const folders[] = { "/etc/ssl/certs", "/var/lib/ca-certificates/openssl" };
+        static const char *const files[] = { "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem",
+                                             "/etc/ssl/ca-bundle.pem" };
+
+        if (getenv("SSL_CERT_DIR") || getenv("SSL_CERT_FILE") || cay_tls_has_usual_certificates())
+                return;
+        for (unsigned i = 0; i < CAY_COUNT(files); i++)
+                if (access(files[i], R_OK) == 0) {
+                        setenv("SSL_CERT_FILE", files[i], 1);
+                        break;
+                }
+        for (unsigned i = 0; i < CAY_COUNT(folders); i++)
+                if (access(folders[i], R_OK | X_OK) == 0) {
+                        setenv("SSL_CERT_DIR", folders[i], 1);
+                        break;
+                }
+}
+
 int agent_dial_init(struct agent_dial *d, struct cay_loop *loop, const struct cay_url *url, const char *ca,
                     struct cay_error *err)
 {
         d->loop = loop;
         if (url->kind != CAY_URL_HTTPS)
                 return 0;
+        if (!ca)
+                find_certificates();
         d->tls = cay_tls_context_new_client(ca ? ca : "", "", "", err);
         return d->tls ? 0 : -1;
 }

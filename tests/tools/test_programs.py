@@ -64,6 +64,16 @@ class Programs(unittest.TestCase):
         self.assertIsNone(Elf("cay").segment(PT_INTERP), "a loader's work would be a fifth of a run")
         self.assertEqual(Elf("cay").needed(), [])
 
+    def test_an_agent_loads_nothing(self):
+        """The one for other machines."""
+        if not os.path.exists(os.path.join(BUILD, "cay-agent-static")):
+            self.skipTest("the libraries that it is made of are not there as archives")
+        elf = Elf("cay-agent-static")
+        self.assertIsNone(elf.segment(PT_INTERP))
+        self.assertEqual(elf.needed(), [])
+        self.assertEqual(elf.kind, ET_DYN, "it is loaded at a fixed address")
+        self.assertLessEqual(len(elf.bytes), 8 << 20)
+
     def test_random_addresses(self):
         for name in ("cay", "cay-init", "cay-warden"):
             self.assertEqual(Elf(name).kind, ET_DYN, f"{name} is loaded at a fixed address")

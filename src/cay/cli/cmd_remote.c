@@ -98,14 +98,16 @@ static void write_copy_command(char *ret, size_t size)
 
 static int copy_programs(struct cay_error *err)
 {
-        char into[1024];
+        char into[1024], agent[] = "cay-agent-static";
         char dir[4096];
+        char path[4096 + 32];
         char *const tar[] = { (char *)"tar",
                               (char *)"-C",
                               dir,
+                              (char *)"--transform=s/^cay-agent-static$/cay-agent/",
                               (char *)"-czf",
                               (char *)"-",
-                              (char *)"cay-agent",
+                              agent,
                               (char *)"cay-warden",
                               (char *)"cay-init",
                               (char *)"cay-process",
@@ -118,6 +120,9 @@ static int copy_programs(struct cay_error *err)
         write_copy_command(into, sizeof(into));
         if (cay_cli_find_programs(dir, sizeof(dir), err) < 0)
                 return -1;
+        snprintf(path, sizeof(path), "%s/%s", dir, agent);
+        if (access(path, R_OK) < 0) /* a build without static libraries: that machine needs the same ones */
+                agent[sizeof("cay-agent") - 1] = '\0';
         null = open("/dev/null", O_RDONLY | O_CLOEXEC);
         if (null < 0 || pipe2(ends, O_CLOEXEC) < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "make a pipe");
@@ -222,17 +227,45 @@ static int add_by_ssh(struct cay_reach *reach, struct cay_verb_args *a, struct c
         return r < 0 ? -1 : await_machine(reach, name, err);
 }
 
+/* Its service is started again; an agent that somebody started by hand is that person's to end. */
+static int upgrade_by_ssh(struct cay_error *err)
+{
+        static char there[] =
+                "[ -x .local/lib/cay/cay-agent ] || { echo 'no agent was brought to that machine: use `cay "
+                "remote add`' >&2; exit 1; }";
+        static char restart[] =
+                "if systemctl --user is-active --quiet 'cay-agent-*.service'; then systemctl --user restart "
+                "'cay-agent-*.service' && echo 'the agent there was started again'; else echo 'the programs "
+                "are there: end the agent and start it again'; fi";
+        char *const look[] = { (char *)"ssh", (char *)"--", target, there, NULL };
+        char *const again[] = { (char *)"ssh", (char *)"--", target, restart, NULL };
+        int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        int other = fcntl(null, F_DUPFD_CLOEXEC, 0);
+
+        if (null < 0 || other < 0)
+                return cay_fail_sys(err, CAY_INTERNAL, -errno, "open /dev/null");
+        if (await(start_take(null, -1, look), "ssh", err) < 0 || copy_programs(err) < 0) {
+                close(other);
+                return -1;
+        }
+        return await(start_take(other, -1, again), "starting the agent again by ssh", err);
+}
+
 int cay_cmd_remote(int argc, char **argv)
 {
         static char name[CAY_NAME_MAX + 1], add[] = "remote add";
         struct cay_error err = { 0 };
+        bool upgrades = argc == 3 && strcmp(argv[1], "upgrade") == 0;
 
-        if (argc < 3 || strcmp(argv[1], "add") != 0 || !strchr(argv[2], '@'))
+        if (argc < 3 || (strcmp(argv[1], "add") != 0 && !upgrades) || (!upgrades && !strchr(argv[2], '@')))
                 return cay_verb_run(argc, argv);
-        if (!is_plain(argv[2], "@._-:") || !cay_str_copy(target, sizeof(target), argv[2])) {
+        if (!strchr(argv[2], '@') || !is_plain(argv[2], "@._-:") ||
+            !cay_str_copy(target, sizeof(target), argv[2])) {
                 cay_fail(&err, CAY_INVALID, "'%.60s' is not USER@HOST", argv[2]);
-                return cay_cli_complain("remote add", &err);
+                return cay_cli_complain(upgrades ? "remote upgrade" : "remote add", &err);
         }
+        if (upgrades)
+                return upgrade_by_ssh(&err) < 0 ? cay_cli_complain("remote upgrade", &err) : 0;
         name_of(target, name);
         argv[2] = name;
         argv[1] = add;

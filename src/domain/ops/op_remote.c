@@ -296,7 +296,9 @@ const struct cay_op cay_op_remote_list = {
                 "Lists your machines for sandboxes. `cay remote add NAME` adds one, `cay remote "
                 "get NAME` shows it,\n"
                 "`cay remote disconnect NAME` keeps its agent away until `cay remote connect NAME`, and "
-                "`cay remote rm NAME` removes it.",
+                "`cay remote rm NAME` removes it.\n"
+                "`cay remote upgrade USER@HOST` brings the programs of this cay to a machine that was added "
+                "by SSH.",
                 "machines: NAME=name STATE=state COMMANDS=commands SANDBOXES=sandboxes SEEN=seen_at "
                 "FINGERPRINT=fingerprint ABOUT=about NEXT=next_try_at/when PROBLEM=problem"),
         .run = run_list,

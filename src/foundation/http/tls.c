@@ -190,6 +190,12 @@ static int set_up_client(struct cay_tls_context *t, const char *ca_path, const c
         return cert_path[0] ? load(t->ctx, cert_path, key_path, err) : 0;
 }
 
+bool cay_tls_has_usual_certificates(void)
+{
+        return access(X509_get_default_cert_dir(), R_OK | X_OK) == 0 ||
+               access(X509_get_default_cert_file(), R_OK) == 0;
+}
+
 struct cay_tls_context *cay_tls_context_new_client(const char *ca_path, const char *cert_path,
                                                    const char *key_path, struct cay_error *err)
 {

@@ -41,7 +41,7 @@ exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C.UTF-8 DEBIAN_F
 # Every page that is there, so that none is forgotten in docs/meson.build.
 DOCS = sorted(f"share/doc/cay/docs/{name}" for pattern in ("*.md", "*.json", "img/*") for name in glob.glob(pattern, root_dir=os.path.join(SOURCE, "docs")))
 IN_PREFIX = [
-    "bin/cay", "include/cay.h", "lib/cay/cay-agent", "lib/cay/cay-docker", "lib/cay/cay-edge", "lib/cay/cay-front", "lib/cay/cay-init", "lib/cay/cay-net", "lib/cay/cay-process", "lib/cay/cay-tls", "lib/cay/cay-warden", "lib/libcay.so",
+    "bin/cay", "include/cay.h", "lib/cay/cay-agent", "lib/cay/cay-agent-static", "lib/cay/cay-docker", "lib/cay/cay-edge", "lib/cay/cay-front", "lib/cay/cay-init", "lib/cay/cay-net", "lib/cay/cay-process", "lib/cay/cay-tls", "lib/cay/cay-warden", "lib/libcay.so",
     "lib/libcay.so.0", "lib/libcay.so.0.1.0", "lib/pkgconfig/cay.pc", "lib/systemd/system/cay.service", "share/bash-completion/completions/cay",
     "share/cay/images/registry.yaml", "share/cay/images/sandbox/.dockerignore", "share/cay/images/sandbox/Dockerfile",
     "share/cay/images/sandbox/SYSTEM.md", "share/cay/images/sandbox/fetch-node", "share/cay/images/sandbox/install",

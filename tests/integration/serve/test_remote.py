@@ -220,6 +220,18 @@ def a_machine_is_added_by_ssh():
         done = cay("exec", made.stdout.split()[-1], "echo", "there")
         assert done.stdout == "there\n", done
         assert "ready" in cay("remote").stdout
+        # Newer programs, and the running ones stay as they are; where none were brought, none are.
+        os.unlink(f"{home}/.local/lib/cay/cay-init")
+        with open(f"{home}/.local/lib/cay/cay-init", "wb") as f:
+            f.write(b"old")
+        r = cay("remote", "upgrade", "me@Box.example")
+        assert r.returncode == 0 and "start it again" in r.stdout and os.path.getsize(f.name) > 10000, r
+        assert cay("exec", made.stdout.split()[-1], "echo", "still").stdout == "still\n"
+        os.rename(f"{home}/.local/lib/cay", f"{home}/.local/lib/gone")
+        r = cay("remote", "upgrade", "me@Box.example")
+        assert r.returncode != 0 and "no agent was brought" in r.stderr and not os.path.exists(f"{home}/.local/lib/cay"), r
+        os.rename(f"{home}/.local/lib/gone", f"{home}/.local/lib/cay")
+        assert cay("remote", "upgrade", "box").returncode != 0
         assert cay("remote", "add", "me@Box.example").returncode != 0  # it is there
         for bad in ("me@-oProxyCommand=x", "-x@y", "me@a b", "me@$(x)"):
             assert cay("remote", "add", bad).returncode != 0, bad

@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import agent_wire as wire  # noqa: E402
 from daemon import CAY, PATIENCE_S, Daemon, agent_of, ready_again, wait_for  # noqa: E402
-from test_sign_in import make_certificate  # noqa: E402
+from test_sign_in import TlsDaemon, make_certificate  # noqa: E402
 from test_remote import Relay, is_sanitized  # noqa: E402
 from ws_client import Closed, WebSocket  # noqa: E402
 
@@ -275,6 +275,44 @@ def names_that_change_and_redirects_lead_nowhere():
             nobody_came()
 
 
+def an_agent_for_other_machines_needs_none_of_their_libraries():
+    """The one that `cay remote add USER@HOST` brings there, where there is nothing but it, a name server's address, and certificates."""
+    static = os.path.join(os.path.dirname(CAY), "cay-agent-static")
+    if not os.path.exists(static):
+        print("  not built: the libraries are not there as archives")
+        return
+    with folder_for() as folder, folder_for() as root, contextlib.ExitStack() as stack:
+        names = Names(folder)
+        stack.callback(names.close)
+        names.answers = ["127.0.0.1"]
+        for name in ("bin", "etc/ssl", "proc", "dev", "tmp"):
+            os.makedirs(f"{root}/{name}")
+        for name in ("cay-warden", "cay-init"):
+            shutil.copy(os.path.join(os.path.dirname(CAY), name), f"{root}/bin")
+        shutil.copy(static, f"{root}/bin/cay-agent")
+        shutil.copy(f"{folder}/resolv.conf", f"{root}/etc/resolv.conf")
+        subprocess.run(["mount", "--bind", "/proc", f"{root}/proc"], check=True)
+        stack.callback(subprocess.run, ["umount", f"{root}/proc"], check=True)
+        cert, key = make_certificate(folder)
+        shutil.copy(cert, f"{root}/etc/ssl/cert.pem")  # where some distributions have all they trust
+        with TlsDaemon(cert, key, stack.enter_context(folder_for())) as d:
+            code = d.must(201, "POST", "/api/machines", {"name": "laptop"})["code"]
+            with open(f"{folder}/log", "wb") as log:
+                agent = subprocess.Popen(["chroot", root, "/bin/cay-agent", "--connect", f"wss://localhost:{d.port}/agent", "--name", "laptop", "--state", "/tmp/state"],
+                                         stdin=subprocess.PIPE, stdout=log, stderr=log, env={"PATH": os.environ["PATH"]})
+            agent.stdin.write((code + "\n").encode())
+            agent.stdin.close()
+            try:
+                wait_state(d, "ready")
+            except BaseException:
+                print(open(f"{folder}/log", encoding="utf-8").read())
+                raise
+            finally:
+                agent.terminate()
+                agent.wait(PATIENCE_S)
+        assert names.asked > 0
+
+
 class Tunnel(Relay):
     """Ends TLS in front of the agent, as a tunnel's provider does."""
 
@@ -420,7 +458,8 @@ def another_agent_at_the_url_is_not_let_in():
                 desk.kill()
 
 
-TESTS = [the_daemon_dials_and_dials_again, who_may_have_which_url, names_that_change_and_redirects_lead_nowhere, tls_of_a_tunnel_is_checked, strangers_at_the_agents_door,
+TESTS = [the_daemon_dials_and_dials_again, who_may_have_which_url, names_that_change_and_redirects_lead_nowhere,
+         an_agent_for_other_machines_needs_none_of_their_libraries, tls_of_a_tunnel_is_checked, strangers_at_the_agents_door,
          another_agent_at_the_url_is_not_let_in]
 
 

@@ -16,7 +16,9 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from daemon import CAY, PATIENCE_S, Daemon, wait_for  # noqa: E402
+sys.path.insert(0, os.path.join(HERE, "..", "..", "tools"))
+from daemon import BUILD, CAY, PATIENCE_S, Daemon, wait_for  # noqa: E402
+from test_programs import Elf  # noqa: E402
 
 SSHD = "/usr/sbin/sshd"
 SKIP = ["memory", "swap", "cpus", "pids", "disk", "inodes"]
@@ -124,6 +126,8 @@ def test(folder):
             assert "paired with daemon" in said and not re.search(r"\w{5}-\w{5}-\w{5}-\w{5}\b", said.replace(r.stdout.split()[-1], "")
                                                                  .split("paired with daemon")[0]), said
             assert os.stat(f"{folder}/me/.local/state/cay/agent/key").st_uid == UID
+            # What was brought there needs nothing of that machine.
+            assert Elf(f"{folder}/me/.local/lib/cay/cay-agent").needed() == [] or not os.path.exists(os.path.join(BUILD, "cay-agent-static"))
             server.stop()
             made = cay("create", "--machine", "box", *[w for limit in SKIP for w in ("--may-skip", limit)])
             assert made.returncode == 0, (made, open(log, encoding="utf-8").read())

@@ -329,7 +329,6 @@ export interface Template {
   pool: number;
   pool_learned: boolean;
   warm: string[];
-  warm_modules: string[];
   env: string[];
   command: string | string[];
   interpreter: string | string[];
@@ -1783,7 +1782,6 @@ export interface TemplateGetResult {
   pool: number;
   pool_learned: boolean;
   warm: string[];
-  warm_modules: string[];
   env: string[];
   command: string | string[];
   interpreter: string | string[];
