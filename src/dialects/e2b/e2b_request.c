@@ -10,6 +10,8 @@
 #include "dialects/e2b/e2b_envelope.h"
 #include "dialects/e2b/e2b_request.h"
 #include "domain/settings/config.h"
+#include "foundation/base/cleanup.h"
+#include "foundation/base/str.h"
 #include "foundation/loop/loop.h"
 
 #define ERROR_MAX 4096u
@@ -305,8 +307,15 @@ bool e2b_flag(const struct cay_json_value *object, const char *name, bool otherw
 
 int e2b_query(struct e2b_request *q, const char *name, char *room, size_t size, const char **ret)
 {
-        int r = cay_http_query_get(q->req->target.query, name, room, size, ret);
+        const char *query = q->req->target.query, *found = NULL;
+        size_t all = query ? strlen(query) + 2 : 2;
+        cay_auto_free char *text = malloc(all); /* for all of the query, however long the others are */
+        int r = text ? cay_http_query_get(query, name, text, all, &found) : -1;
 
+        if (r > 0 && cay_str_copy(room, size, found))
+                *ret = room;
+        else if (r > 0)
+                r = -1;
         if (r >= 0)
                 return r;
         e2b_refuse(q, CAY_INVALID, "%s: given twice, too long, or not encoded as a query's parameters are",

@@ -22,6 +22,10 @@ run({
     assert.equal((await s.commands.run('stat -c %u /root/r', { user: 'root' }).catch(() => null)), null)
     await s.files.write('r', 'of root', { user: 'root' })
     assert.equal((await s.commands.run('stat -c %u /root/r', { user: 'root' })).stdout, '0\n')
+    const long = `${'d'.repeat(200)}/${'e'.repeat(200)}/f`
+    await s.files.write(long, 'far', { user: 'user' })
+    assert.equal(await s.files.read(long), 'far')
+    assert.equal(await (await fetch(await s.downloadUrl(long, { user: 'user' }))).text(), 'far')
     await fails(s.files.read('nothing'), 'FileNotFoundError')
     await fails(s.files.read('deep'), 'InvalidArgumentError')
     await fails(s.files.write('deep', 'x'), 'InvalidArgumentError')
