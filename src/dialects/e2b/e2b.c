@@ -44,9 +44,8 @@ static struct cay_router *make_router(struct cay_route *routes, const struct e2b
 int cay_e2b_new(const struct cay_op_world *world, struct cay_e2b **ret, struct cay_error *err)
 {
         static const struct e2b_rows *const control[] = {
-                &e2b_control_rows,  &e2b_lifecycle_rows, &e2b_snapshot_rows,
-                &e2b_template_rows, &e2b_tag_rows,       &e2b_volume_rows,
-                &e2b_metrics_rows,  &e2b_missing_rows,   NULL
+                &e2b_control_rows, &e2b_lifecycle_rows, &e2b_snapshot_rows, &e2b_template_rows, &e2b_tag_rows,
+                &e2b_volume_rows,  &e2b_content_rows,   &e2b_metrics_rows,  &e2b_missing_rows,  NULL
         };
         static const struct e2b_rows *const envd[] = { &e2b_envd_rows,       &e2b_process_rows,
                                                        &e2b_filesystem_rows, &e2b_watcher_rows,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dialects/e2b/e2b_content.h"
 #include "dialects/e2b/e2b_create.h"
 #include "dialects/e2b/e2b_start.h"
 #include "foundation/base/str.h"
@@ -108,6 +109,8 @@ static void on_listed(struct e2b_request *q, const struct cay_json_value *answer
         cay_json_init(&j, &out);
         cay_json_begin_array(&j);
         for (size_t i = 0; (sandbox = cay_json_value_at(list, i)); i++) {
+                if (e2b_text(cay_json_value_find(sandbox, "labels"), E2B_LABEL_VOLUME))
+                        continue; /* it serves a volume's files */
                 cay_json_begin_object(&j);
                 e2b_put_listed(q, &j, sandbox);
                 cay_json_end_object(&j);

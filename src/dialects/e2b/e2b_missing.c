@@ -8,12 +8,6 @@ static void run_templates(struct e2b_request *q)
                    "this request about templates is not supported by this server; see docs/e2b.md");
 }
 
-static void run_volumes(struct e2b_request *q)
-{
-        e2b_refuse(q, CAY_UNSUPPORTED,
-                   "the files of volumes are reached through sandboxes here: mount it (volumeMounts)");
-}
-
 static void run_secrets(struct e2b_request *q)
 {
         e2b_refuse(q, CAY_UNSUPPORTED,
@@ -36,7 +30,7 @@ static const struct e2b_row rows[] = {
         { "* /templates/*rest", run_templates, E2B_FORM_REST, 0 },
         { "* /v2/templates", run_templates, E2B_FORM_REST, 0 },
         { "* /v2/templates/*rest", run_templates, E2B_FORM_REST, 0 },
-        { "* /volumecontent/*rest", run_volumes, E2B_FORM_REST, 0 },
+        { "* /volumecontent/*rest", run_unknown, E2B_FORM_REST, 0 },
         { "* /secrets", run_secrets, E2B_FORM_REST, 0 },
         { "* /secrets/*rest", run_secrets, E2B_FORM_REST, 0 },
         { "GET /sandboxes/metrics", run_unsupported, E2B_FORM_REST, 0 },

@@ -50,7 +50,7 @@ struct e2b_rows {
 
 /* Of the control plane, of envd, and of the code interpreter. */
 extern const struct e2b_rows e2b_control_rows, e2b_lifecycle_rows, e2b_snapshot_rows, e2b_template_rows,
-        e2b_tag_rows, e2b_volume_rows, e2b_metrics_rows, e2b_missing_rows;
+        e2b_tag_rows, e2b_volume_rows, e2b_content_rows, e2b_metrics_rows, e2b_missing_rows;
 extern const struct e2b_rows e2b_envd_rows, e2b_process_rows, e2b_filesystem_rows, e2b_watcher_rows,
         e2b_files_rows, e2b_code_rows;
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dialects/e2b/e2b_priv.h"
+#include "dialects/e2b/e2b_content.h"
 #include "foundation/base/str.h"
 
 #define PLACE "/volume"
@@ -18,13 +18,17 @@ struct volume {
         bool is_wanted; /* one of that name is looked for; else it must not be there */
 };
 
-static void put_volume(struct cay_json *j, const char *name)
+static void put_volume(const struct e2b_request *q, struct cay_json *j, const char *name)
 {
+        char token[E2B_VOLUME_TOKEN_MAX];
+
+        e2b_volume_token(q->world, q->caller.owner, name, token);
         cay_json_begin_object(j);
         cay_op_key_text(j, "volumeID", name);
         cay_op_key_text(j, "name", name);
-        cay_op_key_text(j, "token", ""); /* what is in it is reached through sandboxes */
+        cay_op_key_text(j, "token", token);
         cay_json_end_object(j);
+        explicit_bzero(token, sizeof(token));
 }
 
 static void answer_volume(struct e2b_request *q, unsigned status)
@@ -34,7 +38,7 @@ static void answer_volume(struct e2b_request *q, unsigned status)
         struct cay_json j;
 
         e2b_begin_json(&j, &out);
-        put_volume(&j, v->name);
+        put_volume(q, &j, v->name);
         e2b_answer_json(q, status, &j, &out);
 }
 
@@ -148,7 +152,7 @@ static void on_listed(struct e2b_request *q, const struct cay_json_value *answer
         e2b_begin_json(&j, &out);
         cay_json_begin_array(&j);
         for (size_t i = 0; (v = cay_json_value_at(list, i)); i++)
-                put_volume(&j, e2b_text(v, "name"));
+                put_volume(q, &j, e2b_text(v, "name"));
         cay_json_end_array(&j);
         e2b_answer_json(q, 200, &j, &out);
 }
@@ -166,18 +170,23 @@ static void on_dropped(struct e2b_request *q, const struct cay_json_value *answe
         e2b_answer_empty(q, 204);
 }
 
+static void drop(struct e2b_request *q)
+{
+        cay_auto_call_args struct cay_call_args args = { 0 };
+
+        cay_call_args_begin(&args);
+        cay_op_key_text(&args.j, "name", cay_route_value(&q->match, "volume"));
+        e2b_ask(q, "volume_remove", &args, on_dropped);
+}
+
 static void run_drop(struct e2b_request *q)
 {
         const char *name = cay_route_value(&q->match, "volume");
-        cay_auto_call_args struct cay_call_args args = { 0 };
 
-        if (!cay_id_is_valid(name)) {
+        if (cay_id_is_valid(name))
+                e2b_content_end(q, name, drop);
+        else
                 e2b_refuse(q, CAY_NOT_FOUND, "there is no such volume");
-                return;
-        }
-        cay_call_args_begin(&args);
-        cay_op_key_text(&args.j, "name", name);
-        e2b_ask(q, "volume_remove", &args, on_dropped);
 }
 
 static const struct e2b_row rows[] = {

@@ -13,7 +13,8 @@ int cay_sandbox_token_make(const struct cay_secret *secret, enum cay_sandbox_tok
                            const char *sandbox, char ret[CAY_SANDBOX_TOKEN_LEN + 1])
 {
         static const char *const words[CAY_SANDBOX_TOKEN_USE_COUNT] = { "cay sandbox access ",
-                                                                        "cay sandbox traffic " };
+                                                                        "cay sandbox traffic ",
+                                                                        "cay volume " };
         char text[32 + CAY_NAME_MAX + 1];
         uint8_t mac[CAY_DIGEST_SIZE];
         int len = snprintf(text, sizeof(text), "%s%s", words[use], sandbox);

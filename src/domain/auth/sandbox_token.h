@@ -15,6 +15,7 @@
 enum cay_sandbox_token_use {
         CAY_SANDBOX_TOKEN_ACCESS,  /* commands and files */
         CAY_SANDBOX_TOKEN_TRAFFIC, /* servers inside, by port */
+        CAY_SANDBOX_TOKEN_VOLUME, /* what is in a volume; in place of a sandbox's id stands one of the volume (e2b_content.c) */
         CAY_SANDBOX_TOKEN_USE_COUNT
 };
 

@@ -131,6 +131,26 @@ def test_many_wait(d):
     d.must(200, "DELETE", f"/api/sandboxes/{box}", token=token)
 
 
+def test_volumes(d):
+    """Volumes of the same name of two owners: each token opens its owner's."""
+    tokens = {}
+    for owner in ("mounter", "other.o"):
+        made = d.must(201, "POST", "/volumes", {"name": "same"}, token=d.make_token("--owner", owner))
+        tokens[owner] = made["token"]
+
+    def content(method, token, body=None):
+        return d.ask(method, "/volumecontent/same/file?path=/f", body, token=token, headers={"Content-Type": "application/octet-stream"})
+
+    assert content("PUT", tokens["mounter"], b"secret").status == 201
+    assert content("GET", tokens["mounter"]).body == b"secret"
+    assert content("GET", tokens["other.o"]).status == 404
+    mixed = tokens["other.o"][:64] + tokens["mounter"][64:]
+    for bad in (mixed, tokens["mounter"][:-2], tokens["mounter"] + "00", tokens["mounter"] + "z", d.make_token("--owner", "mounter")):
+        assert content("GET", bad).status == 401, bad
+    for owner in tokens:
+        assert d.ask("DELETE", "/volumes/same", token=d.make_token("--owner", owner)).status == 204
+
+
 def test_signatures_cost(_):
     """Whoever asks for a signed address without a sandbox in it makes the daemon try all of them: that is charged."""
     burst, boxes = 40, 40
@@ -176,7 +196,7 @@ def test_uploads_have_a_budget(_):
         d.must(200, "POST", f"/api/sandboxes/{box}/resume", {}, token=token)
 
 
-TESTS = [test_builds, test_builds_bytes, test_only_readers, test_watchers, test_revoked_while_it_waits, test_many_wait, test_signatures_cost,
+TESTS = [test_builds, test_builds_bytes, test_only_readers, test_watchers, test_revoked_while_it_waits, test_many_wait, test_volumes, test_signatures_cost,
          test_uploads_have_a_budget]
 
 

@@ -23,6 +23,7 @@ static void test_derived(void **state)
         assert_string_equal(a, b);
         assert_true(cay_sandbox_token_check(&one, CAY_SANDBOX_TOKEN_ACCESS, "abc", a));
         assert_false(cay_sandbox_token_check(&one, CAY_SANDBOX_TOKEN_TRAFFIC, "abc", a));
+        assert_false(cay_sandbox_token_check(&one, CAY_SANDBOX_TOKEN_VOLUME, "abc", a));
         assert_false(cay_sandbox_token_check(&one, CAY_SANDBOX_TOKEN_ACCESS, "abd", a));
         assert_false(cay_sandbox_token_check(&other, CAY_SANDBOX_TOKEN_ACCESS, "abc", a));
         assert_false(cay_sandbox_token_check(&one, CAY_SANDBOX_TOKEN_ACCESS, "abc", ""));
