@@ -217,13 +217,14 @@ server.serve_forever()
   },
 
   async secrets_are_not_there() {
-    for (const asked of [Secret.create('a', 'b'), Secret.update('a', 'b'), Secret.getInfo('a'), Secret.list().nextItems(), Secret.exists('a'),
-      Secret.destroy('a')]) {
-      const error = await fails(asked, 'SecretError')
+    for (const ask of [() => Secret.create('a', 'b'), () => Secret.update('a', 'b'), () => Secret.getInfo('a'), () => Secret.list().nextItems(),
+      () => Secret.exists('a'), () => Secret.destroy('a')]) {
+      const error = await fails(ask(), 'SecretError')
       assert.match(error.message, /501.*secrets/)
     }
     assert.equal(Secret.fill('name'), '${e2b.secrets.name}')
     assert.equal(Secret.iamToken({ audience: 'a', tokenType: 'JWT-SVID' }).audience, 'a')
+    if (!stock.ServiceBusyError) return // 2.45 does not send some of these
     for (const more of [{ iam: { tokens: { a: Secret.iamToken({ audience: 'a', tokenType: 'JWT-SVID' }) } } },
       { network: { egressProxy: { address: 'proxy.example:1080' } } }, { network: { httpsPorts: [8443] } },
       { network: { rules: { 'api.example.com': [{ transform: { headers: { A: 'b' } } }] } } }]) {
@@ -263,7 +264,7 @@ server.serve_forever()
     const headers = { 'X-API-KEY': process.env.E2B_API_KEY, 'content-type': 'application/json' }
     const paths = [['GET', '/sandboxes/x/logs', 501], ['GET', '/v2/sandboxes/x/logs', 501], ['GET', '/sandboxes/metrics', 501], ['GET', '/teams', 501],
       ['GET', '/teams/t/metrics', 501], ['GET', '/api-keys', 501], ['POST', '/access-tokens', 501], ['GET', '/templates', 501], ['POST', '/v2/templates', 501],
-      ['PATCH', '/templates/x', 501], ['GET', '/secrets', 501], ['GET', '/volumecontent/v/file', 501], ['GET', '/v2/nothing', 404], ['PUT', '/v3/nothing', 404],
+      ['PATCH', '/templates/x', 501], ['GET', '/secrets', 501], ['GET', '/volumecontent/v/nothing', 404], ['GET', '/v2/nothing', 404], ['PUT', '/v3/nothing', 404],
       ['POST', '/sandboxes/x/nothing', 404], ['PATCH', '/sandboxes/x', 404], ['GET', '/volumes/x/nothing', 404], ['GET', '/snapshots/x', 404]]
     for (const [method, path, status] of paths) {
       const answer = await fetch(process.env.E2B_API_URL + path, { method, headers })

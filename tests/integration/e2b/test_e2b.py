@@ -94,6 +94,14 @@ def run_busy():
         wait_for("the next warden", lambda: d.ask("POST", "/api/run", {"command": "true"}).status == 200)
 
 
+def run_old():
+    """The same with the packages' generation before."""
+    with Daemon("--max-sandboxes", "120") as d:
+        key = make_key(d)
+        for name in sys.argv[2:] or SCRIPTS:
+            run_script(d, name, key, NODE_OPTIONS=f"--require {os.path.join(HERE, 'old.cjs')}", CAY_E2B_CALLED=None)
+
+
 def run_network():
     with Daemon("--e2b-network", "bridge") as d:
         run_script(d, "network.cjs", make_key(d))
@@ -104,7 +112,8 @@ def run_restart():
         restart_front(d, make_key(d))
 
 
-ALONE = {"front_restart.cjs": run_restart, "network.cjs": run_network, "tls.cjs": run_tls, "limits.cjs": run_limits, "busy.cjs": run_busy}
+SCRIPTS = sorted(os.path.basename(p) for p in glob.glob(os.path.join(HERE, "sdk_*.cjs")))
+ALONE = {"old": run_old, "front_restart.cjs": run_restart, "network.cjs": run_network, "tls.cjs": run_tls, "limits.cjs": run_limits, "busy.cjs": run_busy}
 
 
 def check_surface():
@@ -121,7 +130,7 @@ def main():
     if sys.argv[1:] and sys.argv[1] in ALONE:
         ALONE[sys.argv[1]]()
         return
-    scripts = sys.argv[1:] or sorted(os.path.basename(p) for p in glob.glob(os.path.join(HERE, "sdk_*.cjs")))
+    scripts = sys.argv[1:] or SCRIPTS
     with Daemon("--max-sandboxes", "120") as d:
         key = make_key(d)
         for name in scripts:
@@ -134,6 +143,7 @@ def main():
         with Daemon("--e2b-public-ports", "--e2b-network", "bridge", "--max-sandboxes", "60") as d:
             run_script(d, "sdk_ports.cjs", make_key(d), PORTS_ARE_PUBLIC="yes")
             run_script(d, "network.cjs", make_key(d))
+        run_old()
         run_tls()
         run_limits()
         run_busy()
