@@ -215,10 +215,11 @@ class Names:
             f.write("nameserver 127.0.0.1\n")
         self.file = os.path.realpath("/etc/resolv.conf")
         subprocess.run(["mount", "--bind", f.name, self.file], check=True)
-        threading.Thread(target=self.serve, daemon=True).start()
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
 
     def serve(self):
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, IndexError, ValueError):
             while True:
                 query, who = self.sock.recvfrom(4096)
                 end = query.index(b"\0", 12) + 5
@@ -229,6 +230,9 @@ class Names:
                                  b"".join(b"\xc0\x0c\0\1\0\1\0\0\0\0\0\4" + socket.inet_aton(a) for a in answers), who)
 
     def close(self):
+        with contextlib.suppress(OSError):
+            self.sock.shutdown(socket.SHUT_RDWR)  # it is not connected, and woken all the same
+        self.thread.join(PATIENCE_S)
         self.sock.close()
         subprocess.run(["umount", self.file], check=True)
 
