@@ -329,6 +329,7 @@ export interface Template {
   pool: number;
   pool_learned: boolean;
   warm: string[];
+  warm_modules: string[];
   env: string[];
   command: string | string[];
   interpreter: string | string[];
@@ -1782,6 +1783,7 @@ export interface TemplateGetResult {
   pool: number;
   pool_learned: boolean;
   warm: string[];
+  warm_modules: string[];
   env: string[];
   command: string | string[];
   interpreter: string | string[];

@@ -349,6 +349,7 @@ class _TemplateAlways(TypedDict):
     pool: int
     pool_learned: bool
     warm: List[str]
+    warm_modules: List[str]
     env: List[str]
     command: Union[str, List[str]]
     interpreter: Union[str, List[str]]
@@ -1448,6 +1449,7 @@ class _TemplateGetResultAlways(TypedDict):
     pool: int
     pool_learned: bool
     warm: List[str]
+    warm_modules: List[str]
     env: List[str]
     command: Union[str, List[str]]
     interpreter: Union[str, List[str]]
