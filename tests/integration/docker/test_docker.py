@@ -130,6 +130,22 @@ class OnDocker(unittest.TestCase):
         self.assertIn(d.ask("POST", f"/api/sandboxes/{box}/execute", {"command": "id", "user": "root"}).status,
                       (400, 409, 422, 501))
 
+    def test_sleep(self):
+        """One that is not used is paused by Docker, and wakes for a command, a file, a terminal; copies of files are refused."""
+        d = self.d
+        box = d.make(sleep_after_s=1)
+        d.run(box, "echo kept > /workspace/f")
+        asleep = lambda: (s := d.must(200, "GET", f"/api/sandboxes/{box}"))["status"] == "paused" and s["asleep"]  # noqa: E731
+        for use in (lambda: d.run(box, "cat /workspace/f")["stdout"] == "kept\n",
+                    lambda: d.must(200, "GET", f"/api/sandboxes/{box}/files?path=/workspace/f") == b"kept\n",
+                    lambda: d.run(box, "tty", tty=True)["exit_code"] == 0):
+            wait_for("sleep", asleep)
+            self.assertTrue(json.loads(docker("inspect", f"cay-{box}"))[0]["State"]["Paused"])
+            self.assertTrue(use())
+        for what, fields in (("snapshots", {}), ("fork", {"count": 2})):
+            a = d.ask("POST", f"/api/sandboxes/{box}/{what}", fields)
+            self.assertEqual((a.status, "docker engine has no snapshots" in a.json["error"]["message"]), (422, True), a)
+
     def test_causes(self):
         d = self.d
         box = d.make(limits={"memory": "32m", "pids": 12})

@@ -168,6 +168,23 @@ def sandboxes_are_made_used_and_destroyed():
         wait_box(d, box, "paused")
         d.must(200, "POST", f"/api/sandboxes/{box}/resume")
         assert d.run(box, "echo again")["stdout"] == "again\n"
+        # One that is not used sleeps over there, and wakes for a command, a file, a terminal.
+        sleeper = make(d, sleep_after_s=1)
+        d.run(sleeper, "echo kept > /workspace/f")
+
+        def sleeps():
+            s = d.must(200, "GET", f"/api/sandboxes/{sleeper}")
+            return s["status"] == "paused" and s["asleep"]
+
+        for use in (lambda: d.run(sleeper, "cat /workspace/f")["stdout"] == "kept\n",
+                    lambda: d.must(200, "GET", f"/api/sandboxes/{sleeper}/files?path=/workspace/f") == b"kept\n",
+                    lambda: d.run(sleeper, "tty", tty=True, background=False)["exit_code"] == 0):
+            wait_for("sleep", sleeps)
+            assert use()
+        assert "paused" not in d.must(200, "GET", f"/api/sandboxes/{sleeper}")["status"]
+        a = d.ask("POST", f"/api/sandboxes/{sleeper}/snapshots", {})
+        assert a.status == 422 and "the engine native has" in a.json["error"]["message"], a
+        d.must(200, "DELETE", f"/api/sandboxes/{sleeper}")
         m = d.must(200, "GET", "/api/machines")["machines"][0]
         assert m["sandboxes"] == 1 and m["latency_us"] > 0 and m["fingerprint"] in agent.log(), m
         assert d.ask("DELETE", f"/api/sandboxes/{box}").status in (200, 204)
