@@ -69,6 +69,7 @@ struct cay_doctor_facts {
         int overlay, overlay_userns, idmap;
         bool has_mke2fs;
         int loop_control; /* 0: it can be opened */
+        int layer_pool;   /* 0: one can be made; -ENOENT: no mkfs.xfs; -ENODEV: no XFS */
 
         struct cay_doctor_ranges subuid, subgid;
         /* first of CAY_DOCTOR_RANGE ids that are unused, as uids and as gids; 0: none found */

@@ -15,6 +15,7 @@
 #include "foundation/sys/fd.h"
 #include "foundation/sys/idmap.h"
 #include "foundation/sys/mounts.h"
+#include "foundation/sys/xfs_pool.h"
 
 #define NR_LANDLOCK_CREATE_RULESET 444
 #define LANDLOCK_VERSION 1
@@ -107,4 +108,5 @@ void cay_doctor_collect_kernel(struct cay_doctor_facts *f)
         f->idmap = is_first ? probe(probe_idmap, NULL) : CAY_DOCTOR_UNTRIED;
         f->has_mke2fs = access(MKE2FS, X_OK) == 0;
         f->loop_control = access("/dev/loop-control", R_OK | W_OK) < 0 ? -errno : 0;
+        f->layer_pool = sys_xfs_pool_can();
 }

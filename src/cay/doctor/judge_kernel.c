@@ -223,3 +223,25 @@ void cay_doctor_judge_disk_image(const struct cay_doctor_facts *f, struct cay_do
                 cay_doctor_find(ret, CAY_DOCTOR_OK, "mke2fs and loop devices are there");
         }
 }
+
+void cay_doctor_judge_snapshots(const struct cay_doctor_facts *f, struct cay_doctor_finding *ret)
+{
+        if (!cay_doctor_is_root(f)) {
+                cay_doctor_find(ret, CAY_DOCTOR_OK,
+                                "for root only: files of a user's sandboxes are in memory");
+        } else if (!f->has_mke2fs || f->loop_control < 0) {
+                cay_doctor_find(ret, CAY_DOCTOR_NOTE, "need disk images");
+                cay_doctor_advise(ret, "see disk images");
+        } else if (f->layer_pool == 0) {
+                cay_doctor_find(ret, CAY_DOCTOR_OK, "can share blocks, in a layer pool");
+        } else if (f->layer_pool == -ENOENT) {
+                cay_doctor_find(ret, CAY_DOCTOR_NOTE,
+                                "no mkfs.xfs: they copy blocks, unless the data folder is on XFS or btrfs");
+                cay_doctor_advise(ret, "install the package xfsprogs, and set layer_pool");
+        } else {
+                cay_doctor_find(
+                        ret, CAY_DOCTOR_NOTE,
+                        "no XFS in this kernel: they copy blocks, unless the data folder is on btrfs");
+                cay_doctor_advise(ret, "as root: modprobe xfs; or use a kernel that has it");
+        }
+}

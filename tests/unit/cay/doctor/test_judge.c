@@ -241,6 +241,7 @@ static void test_kernel(void **state)
         NOTE(overlay_userns, "cannot be made again", "6.6");
         NOTE(idmap, "not in this kernel", "5.12");
         MISSING(disk_image, "no mke2fs", "e2fsprogs");
+        NOTE(snapshots, "need disk images", "see disk images");
         f.landlock = -EOPNOTSUPP;
         f.seccomp_notify = -EINVAL;
         f.overlay_userns = -EPERM;
@@ -263,6 +264,13 @@ static void test_kernel(void **state)
         NOTE(landlock, "Function not implemented", "landlock_create_ruleset");
         NOTE(idmap, "Operation not permitted", "mount_setattr");
         MISSING(disk_image, "no loop devices", "--device /dev/loop-control");
+        f.loop_control = 0;
+        f.layer_pool = -ENOENT;
+        judge(&f);
+        NOTE(snapshots, "they copy blocks", "xfsprogs");
+        f.layer_pool = -ENODEV;
+        judge(&f);
+        NOTE(snapshots, "no XFS in this kernel", "modprobe xfs");
 }
 
 static void test_helpers(void **state)

@@ -48,6 +48,7 @@ static void test_golden(void **state)
                 "            + overlay (userns)  works\n"
                 "            + idmapped mounts   for root only; not needed\n"
                 "            + disk images       for root only: disk limits are held in memory\n"
+                "            + snapshots         for root only: files of a user's sandboxes are in memory\n"
                 "ids         + /etc/subuid, /etc/subgid: 65536 ids, from 100000 on\n"
                 "            + newuidmap         /usr/bin/newuidmap, set-user-id root\n"
                 "            x newgidmap         /usr/bin/newgidmap has neither the set-id bit nor its "
