@@ -15,6 +15,7 @@ static const char *const classes[] = { "2xx", "3xx", "4xx", "5xx" };
 #define HISTOGRAM struct cay_histogram
 #define WINDOW struct cay_window_figures
 #define POOL struct cay_pool_figures
+#define SNAPSHOTS struct cay_snapshot_figures
 #define USED struct cay_metrics_used
 
 RESULT(result_bucket, NULL, NUMBER("le_ms"), NUMBER("count"));
@@ -109,7 +110,8 @@ static void put_creation(struct cay_json *j, const void *object, enum cay_op_dia
 
 SHARED_RESULT(cay_result_metric_sandboxes, NULL, AS("known", NUMBER, METRICS, health.known),
               AS("alive", NUMBER, METRICS, health.alive),
-              AS("links_lost", NUMBER, METRICS, health.links_lost), COMPUTED("states", COUNTS, 0, put_states),
+              AS("links_lost", NUMBER, METRICS, health.links_lost),
+              AS("asleep", NUMBER, METRICS, health.asleep), COMPUTED("states", COUNTS, 0, put_states),
               COMPUTED("engines", COUNTS, 0, put_engines));
 RESULT(result_creations, NULL, AS("started", NUMBER, METRICS, health.creates),
        AS("failed", NUMBER, METRICS, health.create_failures),
@@ -123,6 +125,9 @@ RESULT(result_pool, NULL, MEMBER(NUMBER, POOL, ready), MEMBER(NUMBER, POOL, maki
        AS("memory_bytes", NUMBER, POOL, bytes), AS("memory_limit_bytes", NUMBER, POOL, bytes_most),
        MEMBER(NUMBER, POOL, claimed), MEMBER(NUMBER, POOL, missed), MEMBER(NUMBER, POOL, failed),
        MEMBER(NUMBER, POOL, dropped));
+
+RESULT(result_snapshots, NULL, AS("count", NUMBER, SNAPSHOTS, snapshots), MEMBER(NUMBER, SNAPSHOTS, steps),
+       MEMBER(NUMBER, SNAPSHOTS, added_bytes));
 
 /* Commands */
 
@@ -194,6 +199,7 @@ SHARED_RESULT(cay_result_metrics, "Metrics", COMPUTED("covers", TEXT, 0, put_cov
               COMPUTED_OF("last_hour", OBJECT, result_hour, put_last_hour),
               OBJECT_AS("resources", cay_result_metric_used, METRICS, used),
               OBJECT_AS("pool", result_pool, METRICS, health.pool),
+              OBJECT_AS("snapshots", result_snapshots, METRICS, health.snapshots),
               COMPUTED_IF("http_answers", COUNTS, put_http_answers, METRICS, is_whole),
               IF_OBJECT_HERE("daemon", result_daemon, METRICS, is_whole));
 
@@ -259,6 +265,12 @@ static void say_sandboxes(struct text *t, const struct cay_metrics *m)
         say_head(t, "cay_sandboxes", "gauge", "Sandboxes by state.");
         for (unsigned i = 0; i < CAY_STATE_COUNT; i++)
                 SAY(t, "cay_sandboxes{state=\"%s\"} %u\n", cay_state_word(i), h->by_state[i]);
+        say_one(t, "cay_sandboxes_asleep", "gauge", "Paused sandboxes that the next request wakes.",
+                h->asleep);
+        say_one(t, "cay_snapshots", "gauge", "Snapshots.", h->snapshots.snapshots);
+        say_one(t, "cay_steps", "gauge", "Steps of sandboxes.", h->snapshots.steps);
+        say_one(t, "cay_snapshot_bytes", "gauge", "What snapshots and steps added to the disk's use.",
+                h->snapshots.added_bytes);
         say_one(t, "cay_links_lost", "gauge", "Sandboxes that should live and do not answer.", h->links_lost);
         say_one(t, "cay_sandbox_creations_total", "counter", "Sandboxes asked for, starts included.",
                 h->creates);

@@ -7,6 +7,7 @@
 
 #include "foundation/base/clock.h"
 #include "domain/sandboxes/service_priv.h"
+#include "domain/sandboxes/snapshot_priv.h"
 
 void cay_service_log_unstored(struct cay_service *s, const char *what, const char *id,
                               const struct cay_error *err)
@@ -181,6 +182,7 @@ static void count_sandbox(const struct cay_sandbox *sb, struct cay_service_healt
         ret->by_state[cay_sandbox_state(sb)]++;
         ret->alive += cay_state_has_box(cay_sandbox_state(sb));
         ret->links_lost += sb->has_box && (sb->link == CAY_LINK_LOST || cay_link_is_silent(sb));
+        ret->asleep += cay_sandbox_state(sb) == CAY_STATE_PAUSED && sb->options.asleep;
         ret->execs_running += sb->running;
         ret->channels += sb->channel_count;
         for (const struct cay_exec *x = sb->execs; x != NULL; x = x->next)
@@ -200,6 +202,7 @@ void cay_service_figures(struct cay_service *s, const struct cay_viewer *v, stru
         for (unsigned i = 0; i < s->count; i++)
                 if (cay_table_may_see(v, s->sorted[i]))
                         count_sandbox(s->sorted[i], ret);
+        cay_snapshot_count(s, v, &ret->snapshots);
         s->store->ops->health(s->store, &store);
         ret->store_full = store.is_full;
         cay_pool_figures(&s->pool, &ret->pool);

@@ -541,10 +541,14 @@ struct cay_service_health {
         uint64_t adoptions, relinks; /* 0 for viewers who do not see all */
         bool store_damaged;          /* likewise, until a restart */
         bool store_full; /* nothing can be stored now: shown to everybody, to avoid useless requests */
-        unsigned files_unclaimed;          /* the same: files without a record */
-        struct cay_store_health store;     /* the same */
-        struct cay_network_totals network; /* the same */
-        struct cay_pool_figures pool;      /* of everybody: who claimed what is not in them */
+        unsigned files_unclaimed;                       /* the same: files without a record */
+        struct cay_store_health store;                  /* the same */
+        struct cay_network_totals network;              /* the same */
+        struct cay_pool_figures pool;                   /* of everybody: who claimed what is not in them */
+        struct cay_snapshot_figures {                   /* of copies of files */
+                uint64_t snapshots, steps, added_bytes; /* added_bytes: to the disk's use, by both */
+        } snapshots;
+        unsigned asleep; /* of those that are paused */
 };
 
 void cay_service_figures(struct cay_service *s, const struct cay_viewer *v, struct cay_service_health *ret);

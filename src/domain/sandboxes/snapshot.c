@@ -335,3 +335,15 @@ void cay_snapshots_note_missing(struct cay_engine_row *row)
                 cay_log_warn("the files of a snapshot are gone", "id=%s", n->id);
         }
 }
+
+void cay_snapshot_count(const struct cay_service *s, const struct cay_viewer *v,
+                        struct cay_snapshot_figures *ret)
+{
+        for (const struct cay_snapshot *n = s->snapshots->newest; n != NULL; n = n->older) {
+                if (!cay_snapshot_is_there(n) || (!v->sees_all && strcmp(n->owner, v->owner) != 0))
+                        continue;
+                ret->snapshots += n->step == 0;
+                ret->steps += n->step > 0;
+                ret->added_bytes += n->added;
+        }
+}

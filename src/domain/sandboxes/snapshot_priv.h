@@ -49,6 +49,8 @@ struct cay_snapshots {
 };
 
 /* snapshot.c */
+void cay_snapshot_count(const struct cay_service *s, const struct cay_viewer *v,
+                        struct cay_snapshot_figures *ret); /* those that v may see */
 void cay_snapshot_move(struct cay_snapshot *n, enum cay_snapshot_phase to);
 bool cay_snapshot_is_there(const struct cay_snapshot *n); /* its record is stored, and nobody removes it */
 bool cay_snapshot_is_missing(const struct cay_snapshot *n);

@@ -74,6 +74,15 @@ def test_counts(d):
     assert got["execs"]["duration"]["count"] == 3 and got["creations"] == {**got["creations"], "started": 2, "waiting": 0}, got
     assert [b["count"] for b in got["execs"]["duration"]["buckets"]][-1] == 3, got
     assert got["resources"]["sandboxes"] == 1 and got["resources"]["memory_limit_bytes"] == 2 << 30, got
+    assert one["cay_snapshots", None] == one["cay_steps", None] == one["cay_snapshot_bytes", None] == one["cay_sandboxes_asleep", None] == 0, one
+    shot = d.must(201, "POST", f"/api/sandboxes/{box}/snapshots", {})
+    d.run(box, "true", checkpoint=True)
+    kept = scrape(d, token=admin)
+    added = d.must(200, "GET", f"/api/sandboxes/{box}/steps")["steps"][0]["added_bytes"] + shot["added_bytes"]
+    assert (kept["cay_snapshots", None], kept["cay_steps", None], kept["cay_snapshot_bytes", None]) == (1, 1, added), kept
+    assert d.must(200, "GET", "/api/metrics", token=admin)["snapshots"] == {"count": 1, "steps": 1, "added_bytes": added}
+    assert d.must(200, "GET", "/api/metrics", token=d.make_token("--owner", "other"))["snapshots"]["count"] == 0
+    d.must(200, "DELETE", f"/api/snapshots/{shot['snapshot_id']}")
     d.must(200, "DELETE", f"/api/sandboxes/{box}")
     two = scrape(d, token=admin)
     for (name, label), value in one.items():

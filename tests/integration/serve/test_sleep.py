@@ -77,6 +77,7 @@ def test_wakes(d):
     assert d.run(box, "wc -c <new")["stdout"].strip() == "300000"
     # Reading its record is no use of it.
     wait_for("sleep", lambda: asleep(d, box))
+    assert d.must(200, "GET", "/api/metrics")["sandboxes"]["asleep"] == 1
     assert asleep(d, box)
     d.must(200, "POST", f"/api/sandboxes/{box}/resume", {})
     assert view(d, box)["status"] == "ready"

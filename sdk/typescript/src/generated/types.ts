@@ -636,6 +636,7 @@ export interface Metrics {
     known: number;
     alive: number;
     links_lost: number;
+    asleep: number;
     states: Record<string, number>;
     engines: Record<string, number>;
   };
@@ -678,6 +679,11 @@ export interface Metrics {
     missed: number;
     failed: number;
     dropped: number;
+  };
+  snapshots: {
+    count: number;
+    steps: number;
+    added_bytes: number;
   };
   http_answers?: Record<string, number>;
   daemon?: {
@@ -1155,6 +1161,7 @@ export interface ServiceMetrics {
     known: number;
     alive: number;
     links_lost: number;
+    asleep: number;
     states: Record<string, number>;
     engines: Record<string, number>;
   };

@@ -676,6 +676,7 @@ class MetricsSandboxes(TypedDict):
     known: int
     alive: int
     links_lost: int
+    asleep: int
     states: Dict[str, int]
     engines: Dict[str, int]
 
@@ -728,6 +729,12 @@ class MetricsPool(TypedDict):
     dropped: int
 
 
+class MetricsSnapshots(TypedDict):
+    count: int
+    steps: int
+    added_bytes: int
+
+
 class MetricsDaemon(TypedDict):
     engine_up: bool
     adoptions: int
@@ -750,6 +757,7 @@ class _MetricsAlways(TypedDict):
     last_hour: MetricsLastHour
     resources: MetricsResources
     pool: MetricsPool
+    snapshots: MetricsSnapshots
 
 
 class Metrics(_MetricsAlways, total=False):
@@ -1243,6 +1251,7 @@ class ServiceMetricsSandboxes(TypedDict):
     known: int
     alive: int
     links_lost: int
+    asleep: int
     states: Dict[str, int]
     engines: Dict[str, int]
 
