@@ -4,6 +4,7 @@
 import { h, button, icon } from './dom.js';
 import * as api from './api.js';
 import { upperFirst } from './format.js';
+import { Notebook } from './notebook.js';
 import { Run, savedRun } from './try_run.js';
 
 const EXAMPLES = [
@@ -91,9 +92,11 @@ class Conversation {
 }
 
 let conversation = null;
+let notebook = null;
 
 export function forgetConversation() {
   conversation = null;
+  notebook = null;
   sessionStorage.removeItem(STORED);
 }
 addEventListener('pagehide', () => conversation?.store());
@@ -108,12 +111,25 @@ class Try extends HTMLElement {
     this.toggle = button('Split screen', { id: 'split', 'aria-pressed': 'false', title: 'Code on the left, its output on the right', onclick: () => this.#setSplit(!conversation.split) }, 'split');
     this.clear = button('Clear', { class: 'clear', onclick: () => this.#clear() });
     const may = api.may('exec');
-    this.append(h('div', { class: 'bar' }, h('h1', {}, 'Try it'), h('span', { class: 'grow' }), this.clear),
-      h('div', { class: 'panes' }, h('div', { class: 'left' }, log,
+    this.mode = button('Notebook', { id: 'notebook', 'aria-pressed': 'false', title: 'Cells of code that share their variables', onclick: () => this.#setNotebook(this.book.hidden) }, 'layers');
+    this.append(h('div', { class: 'bar' }, h('h1', {}, 'Try it'), h('span', { class: 'grow' }), may && this.mode, this.clear),
+      this.panes = h('div', { class: 'panes' }, h('div', { class: 'left' }, log,
         h('form', { class: 'composer', onsubmit: (e) => { e.preventDefault(); this.#send(); } }, h('div', { class: 'card' }, this.text,
           h('div', { class: 'row' }, may && h('label', { class: 'check', for: 'keep-sandbox' }, this.keep, 'Keep the sandbox'), h('span', { class: 'quiet small grow keys-hint' }, h('kbd', {}, 'Ctrl'), ' ', h('kbd', {}, 'Enter'), ' sends'), this.toggle, h('button', { type: 'submit', class: 'primary' }, 'Send'))))), side));
     this.#setSplit(conversation.split);
-    this.text.focus();
+    notebook ??= new Notebook();
+    this.book = notebook.el;
+    this.append(this.book);
+    this.#setNotebook(may && localStorage.getItem('cay-notebook') === '1');
+    if (this.book.hidden) this.text.focus();
+  }
+
+  #setNotebook(on) {
+    localStorage.setItem('cay-notebook', on ? '1' : '0');
+    this.book.hidden = !on;
+    this.panes.hidden = this.clear.hidden = on;
+    this.mode.setAttribute('aria-pressed', String(on));
+    if (on) notebook.cells[0].text.focus();
   }
 
   disconnectedCallback() { conversation?.store(); }
@@ -130,7 +146,8 @@ class Try extends HTMLElement {
   }
 
   #clear() {
-    forgetConversation();
+    conversation = null;
+    sessionStorage.removeItem(STORED);
     this.replaceChildren();
     this.connectedCallback();
   }

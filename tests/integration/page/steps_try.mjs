@@ -79,3 +79,83 @@ export async function split_screen(p) {
   check(await tab.locator('.outputs').isHidden(), 'one column again');
   await clear(tab);
 }
+
+const RICH = `
+class Box:
+    def __init__(self, **kinds): self.kinds = kinds
+    def __repr__(self): return 'a box'
+    def _repr_mimebundle_(self, include=None, exclude=None): return self.kinds
+red = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
+display(Box(**{'image/png': __import__('base64').b64decode(red)}))
+display(Box(**{'image/svg+xml': '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><script>parent.hacked = 1</script><circle r="9"/></svg>'}))
+display(Box(**{'text/html': '<b id="bold">bold</b><script>top.hacked = 1</script><img src="x" onerror="top.hacked = 1">'}))
+class DataFrame:
+    columns = ['name', 'value']
+    index = [0, 1]
+    def head(self, n): return self
+    def to_dict(self, how): return [{'name': '<i>a</i>', 'value': 1}, {'name': 'b', 'value': 2.5}]
+    def __len__(self): return 2
+display(DataFrame())
+class Figure: # as one of matplotlib
+    def savefig(self, out, **how): out.write(__import__('base64').b64decode(red))
+    axes = [type('Axes', (), dict(containers=[], collections=[], patches=[], get_title=lambda s: 'T', get_xlabel=lambda s: 'time', get_ylabel=lambda s: '',
+        get_lines=lambda s: [type('L', (), dict(get_xdata=lambda s: [1, 2], get_ydata=lambda s: [3, 4.5], get_label=lambda s: 'a'))()]))()]
+Figure.__module__ = 'matplotlib.figure'
+display(Figure())
+x + 1`;
+
+export async function a_notebook_keeps_variables_and_draws_results(p) {
+  const { tab } = p;
+  await p.go('try');
+  await tab.click('#notebook');
+  const cell = (n) => tab.locator('.cell').nth(n);
+  await cell(0).locator('textarea').fill('x = 41\nprint("<b>live</b>")');
+  await tab.keyboard.press('Shift+Enter');
+  await tab.waitForSelector('.cell .output:has-text("<b>live</b>")');
+  await tab.waitForSelector('.cell .count:has-text("[1]")');
+  const box = await tab.evaluate(() => document.querySelector('.notebook a').textContent);
+  await cell(1).locator('textarea').fill(RICH);
+  await cell(1).locator('button:has-text("Run")').click();
+  await tab.waitForSelector('.cell .count:has-text("[2]")');
+  await until('all that is drawn', async () => (await cell(1).locator('.result').count()) === 6);
+  check(await tab.evaluate(() => [...document.querySelectorAll('.cell .result img')].map((i) => i.complete && i.naturalWidth > 0).join()) === 'true,true,true', 'the pictures');
+  await cell(1).frameLocator('iframe').locator('#bold').waitFor();
+  await cell(1).locator('summary').click();
+  const cells = (await cell(1).locator('td').allTextContents()).join();
+  check(cells === '<i>a</i>,1,b,2.5,T,a,1,3,T,a,2,4.5', `the table and the numbers of the chart, as text: ${cells}`);
+  check((await cell(1).locator('.result-text').textContent()) === '42', 'the last value');
+  check(await tab.evaluate(() => window.hacked === undefined), 'nothing of a result runs in the page');
+  await look(tab, 'a notebook');
+  // An error, an interrupt, another language, and a restart.
+  await tab.click('.notebook button:has-text("Add cell")');
+  await cell(2).locator('textarea').fill('1/0');
+  await tab.keyboard.press('Control+Enter');
+  await tab.waitForSelector('.cell .problem:has-text("ZeroDivisionError")');
+  await cell(2).locator('textarea').fill('import time\nprint("begun", flush=True)\ntime.sleep(600)');
+  await tab.keyboard.press('Control+Enter');
+  await cell(2).locator('.output:has-text("begun")').waitFor();
+  await cell(2).locator('button:has-text("Interrupt")').click();
+  await tab.waitForSelector('.cell .problem:has-text("KeyboardInterrupt")');
+  await tab.click('.notebook button:has-text("Restart")');
+  await until('the numbers are gone', async () => (await tab.locator('.cell .count:has-text("[2]")').count()) === 0);
+  await cell(2).locator('textarea').fill('x');
+  await tab.keyboard.press('Control+Enter');
+  await tab.waitForSelector('.cell .problem:has-text("NameError")');
+  await cell(2).locator('select').selectOption('bash');
+  await cell(2).locator('textarea').fill('echo in $0');
+  await tab.keyboard.press('Control+Enter');
+  await cell(2).locator('.output:has-text("in ")').waitFor();
+  // It stays when one looks elsewhere, and its sandbox can be destroyed there.
+  await p.go('metrics');
+  await p.go('try');
+  check((await tab.locator('.cell').count()) === 3, 'the cells are there when one comes back');
+  await p.destroy(box);
+  await cell(0).locator('button:has-text("Run")').click();
+  await tab.waitForSelector('.cell .problem');
+  await tab.waitForSelector('.notebook :text("Its sandbox is gone")');
+  await cell(0).locator('button:has-text("Run")').click();
+  await tab.waitForSelector('.cell .output:has-text("<b>live</b>")');
+  await p.destroy(await tab.evaluate(() => document.querySelector('.notebook a').textContent));
+  await tab.click('#notebook');
+  await tab.waitForSelector('#message');
+}
