@@ -13,6 +13,7 @@
 
 #define TIMEOUT_S 300 /* of a request that says none */
 #define EVERYTHING "0.0.0.0/0"
+#define HOST_OF_PORTS "localhost:${PORT}" /* what rest_proxy.c says */
 
 /* A field that is not there: true if the client sent it (and something in it). */
 static bool has(const struct cay_json_value *object, const char *name)
@@ -52,12 +53,18 @@ static void put_rules(struct cay_json *j, const char *key, const struct cay_json
 
 static int check_network(const struct cay_json_value *network, struct cay_error *err)
 {
-        static const char *const missing[] = { "egressProxy", "rules", "maskRequestHost", "httpsPorts" };
+        static const char *const missing[] = { "egressProxy", "rules", "httpsPorts" };
+        const char *host = e2b_text(network, "maskRequestHost");
 
         for (unsigned i = 0; i < CAY_COUNT(missing); i++)
                 if (has(network, missing[i]))
                         return cay_fail(err, CAY_UNSUPPORTED, "network.%s: is not supported by this server",
                                         missing[i]);
+        if (has(network, "maskRequestHost") && (!host || strcmp(host, HOST_OF_PORTS) != 0))
+                return cay_fail(
+                        err, CAY_UNSUPPORTED,
+                        "network.maskRequestHost: servers in sandboxes are always asked for " HOST_OF_PORTS
+                        " here; other names are not supported");
         return 0;
 }
 

@@ -18,7 +18,7 @@ function get(host, headers = {}) {
 
 run({
   async port_by_host_name() {
-    const s = await Sandbox.create({ domain: 'localhost' })
+    const s = await Sandbox.create({ domain: 'localhost', network: { maskRequestHost: 'localhost:${PORT}' } })
     const host = s.getHost(3000)
     assert.equal(host, `3000-${s.sandboxId}.localhost`)
     await s.commands.run('mkdir site && echo inside > site/index.html')
@@ -29,6 +29,21 @@ run({
       return a.status === 200 ? a : null
     })
     assert.equal(answer.body, 'inside\n')
+    await s.files.write('host.py', `
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class H(BaseHTTPRequestHandler):
+    def do_GET(self):
+        told = (self.headers['Host'] + ' ' + self.headers['X-Forwarded-Host']).encode()
+        self.send_response(200)
+        self.send_header('Content-Length', str(len(told)))
+        self.end_headers()
+        self.wfile.write(told)
+server = HTTPServer(('127.0.0.1', 3001), H)
+print('ready', flush=True)
+server.serve_forever()
+`)
+    await new Promise((done) => { s.commands.run('python3 host.py', { background: true, onStdout: done }) })
+    assert.equal((await get(s.getHost(3001), token)).body, `localhost:3001 ${s.getHost(3001)}`)
     const open = process.env.PORTS_ARE_PUBLIC === 'yes'
     assert.equal((await get(host)).status, open ? 200 : 401)
     assert.equal((await get(host, { 'E2B-Traffic-Access-Token': '0'.repeat(64) })).status, open ? 403 : 401)
