@@ -328,7 +328,10 @@ static void from_owner(struct user *u, uint8_t op)
                 cay_box_channel_close(&u->ch);
                 break;
         case 8:
-                cay_box_client_ping(play->client, len);
+                if (len == 255)
+                        cay_box_client_ask_kinds(play->client);
+                else
+                        cay_box_client_ping(play->client, len);
                 break;
         default:
                 u->then = len % 6;
