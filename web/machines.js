@@ -125,7 +125,7 @@ class Machines extends HTMLElement {
   #showPairing(added) {
     this.shown = added;
     this.pairing.replaceChildren(h('h2', {}, `Pair ${added.name}`),
-      h('p', {}, 'Run this on the machine, and type the code when the agent asks for it:'),
+      h('p', {}, 'Run this on the machine, and type the code when the agent asks for it. With --install behind it, it becomes a service there, which also runs after a reboot:'),
       h('pre', { class: 'output', tabindex: 0, 'aria-label': 'Command for the machine' }, added.command),
       h('p', {}, h('b', { class: 'big num pairing-code' }, added.code)),
       factList([['Good until', format.moment(added.code_expires_at)], ['This daemon’s fingerprint', added.daemon_fingerprint]]),
