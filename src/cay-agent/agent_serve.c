@@ -157,10 +157,32 @@ static struct agent_wish wish_of(const struct work *w)
         return (struct agent_wish){ .folder = w->folder, .mode = w->mode };
 }
 
+static void count_box(void *ctx, const char *id)
+{
+        (void)id;
+        (*(unsigned *)ctx)++;
+}
+
+/* Before anybody is asked, and again afterwards: meanwhile there may be more. */
+static int check_limits(const struct work *w, struct cay_error *err)
+{
+        struct agent *a = w->agent;
+        unsigned count = 0;
+
+        a->engine->ops->list(a->engine, count_box, &count);
+        return agent_rules_check_limits(&a->rules, &w->spec.limits, count, err);
+}
+
 static void make_allowed(struct work *w)
 {
         const struct agent_wish wish = wish_of(w);
         struct agent *a = w->agent;
+        struct cay_error err = { 0 };
+
+        if (check_limits(w, &err) < 0) {
+                finish(w, &err);
+                return;
+        }
 
         w->spec.workspace_root = agent_rules_place(&a->rules, &wish, &w->spec.workspace_below);
         w->spec.workspace_rw = w->folder[0] && w->mode == CAY_WORKSPACE_RW;
@@ -211,6 +233,10 @@ static void make(struct work *w, const struct agent_ask *ask)
         w->mode = modes[ask->plan.mode];
         cay_str_copy(w->folder, sizeof(w->folder), ask->plan.folder);
         wish = wish_of(w);
+        if (check_limits(w, &err) < 0) {
+                finish(w, &err);
+                return;
+        }
         switch (agent_rules_judge(&a->rules, &wish, w->text, &err)) {
         case AGENT_ALLOW:
                 make_allowed(w);

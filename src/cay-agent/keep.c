@@ -104,6 +104,30 @@ static int tell(const struct agent_keep *k, uint32_t type, uint32_t nr, int fd)
         return (int)sys_send_fds(k->socket, &say, sizeof(say), &fd, fd >= 0, MSG_NOSIGNAL);
 }
 
+static uint64_t or_any(uint64_t most)
+{
+        return most > 0 ? most : UINT64_MAX;
+}
+
+/* The agent refuses more than the rules allow, with better words; the warden does it for one that was taken over. */
+static int tell_most(const struct agent_keep *k, const struct agent_rules *rules)
+{
+        const struct agent_most *m = &rules->most;
+        const struct wire_keeper_ceiling say = { .magic = WIRE_KEEPER_MAGIC,
+                                                 .size = sizeof(say),
+                                                 .type = WIRE_KEEPER_CEILING,
+                                                 .ceiling = { .memory_bytes = or_any(m->memory_bytes),
+                                                              .cpu_milli = or_any(m->cpu_milli),
+                                                              .pids = or_any(m->pids),
+                                                              .disk_bytes = or_any(m->disk_bytes),
+                                                              .inodes = UINT64_MAX,
+                                                              .boxes = or_any(m->sandboxes) } };
+
+        if (!agent_rules_has_most(rules))
+                return 0;
+        return (int)sys_send_fds(k->socket, &say, sizeof(say), NULL, 0, MSG_NOSIGNAL);
+}
+
 int agent_keep_open(struct agent_keep *k, const char *programs, const struct agent_rules *rules,
                     struct cay_error *err)
 {
@@ -114,7 +138,9 @@ int agent_keep_open(struct agent_keep *k, const char *programs, const struct age
                 return -1;
         if (k->as_user)
                 return 0;
-        r = tell(k, WIRE_KEEPER_OWN_ROOTS, 0, -1);
+        r = tell_most(k, rules);
+        if (r >= 0)
+                r = tell(k, WIRE_KEEPER_OWN_ROOTS, 0, -1);
         for (unsigned i = 0; i < rules->folder_count && r >= 0; i++)
                 r = tell(k, WIRE_KEEPER_ROOT, i, rules->folders[i].fd);
         return r < 0 ? cay_fail_sys(err, CAY_UNAVAILABLE, r, "tell the warden its folders") : 0;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "foundation/base/cleanup.h"
+#include "foundation/base/parse.h"
 #include "foundation/base/str.h"
 
 #define WORDS_MAX 4u
@@ -102,6 +103,30 @@ static int add_folder(struct agent_rules *r, char *const *words, unsigned count,
         return 0;
 }
 
+/* Each parser refuses what overflows. */
+static int add_most(struct agent_rules *r, char *const *words, unsigned count, struct cay_error *err)
+{
+        const struct {
+                const char *word;
+                int (*parse)(const char *text, uint64_t *ret);
+                uint64_t *value;
+        } rows[] = {
+                { "memory", cay_parse_size, &r->most.memory_bytes },
+                { "cpus", cay_parse_milli, &r->most.cpu_milli },
+                { "pids", cay_parse_u64, &r->most.pids },
+                { "disk", cay_parse_size, &r->most.disk_bytes },
+                { "sandboxes", cay_parse_u64, &r->most.sandboxes },
+        };
+
+        for (unsigned i = 0; count == 3 && i < CAY_COUNT(rows); i++)
+                if (strcmp(words[1], rows[i].word) == 0 && rows[i].parse(words[2], rows[i].value) == 0 &&
+                    *rows[i].value > 0)
+                        return 0;
+        return cay_fail(err, CAY_INVALID,
+                        "write: most memory SIZE, most cpus NUMBER, most pids NUMBER, most disk SIZE or most "
+                        "sandboxes NUMBER, each more than 0");
+}
+
 static int read_line(struct agent_rules *r, char *line, struct cay_error *err)
 {
         char *words[WORDS_MAX + 1], *rest = line;
@@ -114,13 +139,16 @@ static int read_line(struct agent_rules *r, char *line, struct cay_error *err)
                 return 0;
         if (strcmp(words[0], "folder") == 0)
                 return add_folder(r, words, count, err);
+        if (strcmp(words[0], "most") == 0)
+                return add_most(r, words, count, err);
         if (strcmp(words[0], "sandboxes") == 0)
                 return count == 2 && read_verdict(words[1], true, &r->sandboxes)
                                ? 0
                                : cay_fail(err, CAY_INVALID, "write: sandboxes allow|ask|deny");
         if (strcmp(words[0], "commands") != 0)
                 return cay_fail(err, CAY_INVALID,
-                                "'%.40s' is unknown: there are sandboxes, commands and folder", words[0]);
+                                "'%.40s' is unknown: there are sandboxes, commands, folder and most",
+                                words[0]);
         r->as_user = count == 2 && strcmp(words[1], "user") == 0;
         return r->as_user || (count == 2 && strcmp(words[1], "isolated") == 0)
                        ? 0
@@ -295,6 +323,45 @@ static int check_folder(const struct agent_rules *r, const struct agent_wish *w,
                 return cay_fail(
                         err, CAY_UNSUPPORTED,
                         "workspace: that machine runs commands without isolation, so it maps no folder");
+        return 0;
+}
+
+bool agent_rules_has_most(const struct agent_rules *r)
+{
+        const struct agent_most *m = &r->most;
+
+        return m->memory_bytes || m->cpu_milli || m->pids || m->disk_bytes || m->sandboxes;
+}
+
+/* A limit that is missing is more than any. */
+static int check_most(const char *word, uint64_t asked, uint64_t most, uint64_t unit, const char *shown,
+                      struct cay_error *err)
+{
+        return most == 0 || (asked > 0 && asked <= most)
+                       ? 0
+                       : cay_fail(err, CAY_DENIED,
+                                  "%s: the user of that machine allows a sandbox at most %llu.%02llu%s", word,
+                                  (unsigned long long)(most / unit),
+                                  (unsigned long long)(most % unit * 100 / unit), shown);
+}
+
+int agent_rules_check_limits(const struct agent_rules *r, const struct cay_limits *l, unsigned sandboxes,
+                             struct cay_error *err)
+{
+        const struct agent_most *m = &r->most;
+
+        if (m->sandboxes > 0 && sandboxes >= m->sandboxes)
+                return cay_fail(err, CAY_LIMIT,
+                                "the user of that machine allows at most %llu sandboxes at once",
+                                (unsigned long long)m->sandboxes);
+        if (check_most("memory", l->memory_bytes, m->memory_bytes, 1 << 20, " MiB", err) < 0 ||
+            check_most("cpus", l->cpu_milli, m->cpu_milli, 1000, "", err) < 0 ||
+            check_most("disk", l->disk_bytes, m->disk_bytes, 1 << 20, " MiB", err) < 0)
+                return -1;
+        if (m->pids > 0 && (l->pids == 0 || l->pids > m->pids))
+                return cay_fail(err, CAY_DENIED,
+                                "pids: the user of that machine allows a sandbox at most %llu",
+                                (unsigned long long)m->pids);
         return 0;
 }
 

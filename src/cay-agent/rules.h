@@ -6,6 +6,7 @@
  *      sandboxes allow                 # or: ask, deny
  *      commands isolated               # or: user: without isolation, as this user
  *      folder /home/me/project rw ask  # ro, cow or rw; allow or ask
+ *      most memory 4g                  # of each sandbox: memory, cpus, pids, disk; or sandboxes: at once
  *
  * A folder is the folder named and all below it; the longest name that fits decides. "cow": commands may write, and the folder stays as
  * it is. Folders are opened when the file is read: what is moved to their place later is not reached. Paths below them are resolved
@@ -32,11 +33,16 @@ struct agent_folder {
         enum agent_verdict verdict; /* ALLOW, PROMPT */
 };
 
+struct agent_most { /* 0: any */
+        uint64_t memory_bytes, cpu_milli, pids, disk_bytes, sandboxes;
+};
+
 struct agent_rules {
         enum agent_verdict sandboxes;
         bool as_user;
         struct agent_folder folders[AGENT_RULES_MAX];
         unsigned folder_count;
+        struct agent_most most;
         char remembered[AGENT_RULES_FILE]; /* lines: rules with a yes for always */
         int store;                         /* the file of those; -1: they are kept in memory */
 };
@@ -56,6 +62,10 @@ void agent_rules_done(struct agent_rules *r);
 /* ALLOW; PROMPT: the question is ret_question; DENY: err says which rule is missing. */
 enum agent_verdict agent_rules_judge(const struct agent_rules *r, const struct agent_wish *wish,
                                      char ret_question[AGENT_RULE_TEXT], struct cay_error *err);
+/* Whether another sandbox with these limits may be made, where there are so many. -1: err says which rule forbids it. */
+int agent_rules_check_limits(const struct agent_rules *r, const struct cay_limits *limits, unsigned sandboxes,
+                             struct cay_error *err);
+bool agent_rules_has_most(const struct agent_rules *r);
 /* The wish's questions need not be asked again. */
 int agent_rules_remember(struct agent_rules *r, const struct agent_wish *wish, struct cay_error *err);
 /*

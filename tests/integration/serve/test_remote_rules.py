@@ -273,6 +273,31 @@ def is_filtered():
     return b"__asan_init" not in open(os.path.join(BUILD, "cay-agent"), "rb").read()
 
 
+def sandboxes_are_bounded_by_the_rules(d):
+    """By the agent, with its words; and by the warden, for a daemon that asks for what has no limit."""
+    for commands in ("isolated", "user"):
+        with paired(d, f"most memory 512m\nmost cpus 1.5\nmost sandboxes 2\ncommands {commands}\n"):
+            small = {"limits": {"memory": "256m", "cpus": 1}}
+            refused(d, 403, "at most 512.00 MiB", limits={"memory": "1g", "cpus": 1})
+            refused(d, 403, "at most 1.50", limits={"memory": "256m", "cpus": 2})
+            boxes = [make(d, **small) for _ in range(2)]
+            refused(d, 429, "at most 2 sandboxes", **small)
+            d.ask("DELETE", f"/api/sandboxes/{boxes.pop()}")
+            wait_for("room", lambda: d.ask("POST", "/api/sandboxes", {"machine": "laptop", "may_skip": SKIP, **small}).status == 201)
+            assert d.run(boxes[0], "echo here")["stdout"] == "here\n"
+            for sandbox in d.must(200, "GET", "/api/sandboxes")["sandboxes"]:
+                d.ask("DELETE", f"/api/sandboxes/{sandbox['sandbox_id']}")
+    with folder_for() as folder, folder_for() as keys:
+        fake = wire.FakeDaemon(keys, CODE)
+        agent = Agent(f"ws://127.0.0.1:{fake.port}/agent", folder, CODE, "most memory 1g\n")
+        fake.serve().welcome()
+        fake.say(wire.ask_make(2, 1, "boundless"))
+        number, code, words = fake.answer()
+        assert number == 2 and code != 0 and "at most 1024.00 MiB" in words, words
+        agent.stop()
+        fake.done()
+
+
 def a_hostile_daemon_gets_no_more_than_the_rules(_):
     with folder_for() as folder, folder_for() as own, folder_for() as keys:
         os.chmod(own, 0o755)
@@ -473,7 +498,8 @@ def strangers_cannot_keep_agents_out(d):
 
 
 TESTS = [folders_are_used_as_the_rules_say, what_needs_a_yes_waits_for_it, one_key_stops_everything,
-         commands_run_as_the_user_where_the_rules_say_so, tls_is_checked, a_hostile_daemon_gets_no_more_than_the_rules,
+         commands_run_as_the_user_where_the_rules_say_so, tls_is_checked, sandboxes_are_bounded_by_the_rules,
+         a_hostile_daemon_gets_no_more_than_the_rules,
          a_hostile_agent_lies_about_its_own_boxes_only, a_hostile_agent_cannot_take_boxes_of_a_machine_that_is_away,
          strangers_cannot_keep_agents_out]
 

@@ -197,6 +197,34 @@ static void folders_are_named_by_their_rule(void **state)
         assert_int_equal(agent_rules_place(&t->rules, &wish, &below), 0);
 }
 
+static void limits_are_bounded(void **state)
+{
+        struct test *t = *state;
+        struct cay_limits l = {
+                .memory_bytes = 1u << 30, .cpu_milli = 2000, .pids = 256, .disk_bytes = 1u << 30
+        };
+
+        assert_int_equal(parse(t, "sandboxes allow\n"), 0);
+        assert_false(agent_rules_has_most(&t->rules));
+        assert_int_equal(agent_rules_check_limits(&t->rules, &(struct cay_limits){ 0 }, 1000, &t->err), 0);
+        assert_int_equal(
+                parse(t, "most memory 1g\nmost cpus 2\nmost pids 256\nmost disk 1g\nmost sandboxes 2\n"), 0);
+        assert_true(agent_rules_has_most(&t->rules));
+        assert_int_equal(agent_rules_check_limits(&t->rules, &l, 1, &t->err), 0);
+        assert_int_equal(agent_rules_check_limits(&t->rules, &l, 2, &t->err), -1);
+        assert_int_equal(t->err.code, CAY_LIMIT);
+        for (unsigned i = 0; i < 8; i++) {
+                uint64_t *const values[] = { &l.memory_bytes, &l.cpu_milli, &l.pids, &l.disk_bytes };
+                uint64_t was = *values[i / 2];
+
+                *values[i / 2] = i % 2 ? was + 1 : 0; /* more, or no limit at all */
+                t->err = (struct cay_error){ 0 };
+                assert_int_equal(agent_rules_check_limits(&t->rules, &l, 0, &t->err), -1);
+                assert_int_equal(t->err.code, CAY_DENIED);
+                *values[i / 2] = was;
+        }
+}
+
 static void mistakes_are_told_with_their_line(void **state)
 {
         static const struct {
@@ -204,6 +232,13 @@ static void mistakes_are_told_with_their_line(void **state)
         } rows[] = {
                 { "folders", "line 1" },
                 { "\n\nfolder DIR/own", "line 3" },
+                { "most", "most memory SIZE" },
+                { "most memory", "most memory SIZE" },
+                { "most memory 0", "more than 0" },
+                { "most memory -1", "most memory SIZE" },
+                { "most memory 99999999999999g", "most memory SIZE" },
+                { "most fun 1", "most memory SIZE" },
+                { "most cpus 1 2", "most memory SIZE" },
                 { "folder DIR/own rx", "ro|cow|rw" },
                 { "folder DIR/own rw deny", "allow|ask" },
                 { "folder DIR/own rw ask too", "allow|ask" },
@@ -237,6 +272,7 @@ int main(void)
                 T(stricter_rules_below_hold_too),
                 T(a_yes_is_remembered_for_the_rule_as_it_is),
                 T(folders_are_named_by_their_rule),
+                T(limits_are_bounded),
                 T(mistakes_are_told_with_their_line),
         };
 
