@@ -155,7 +155,7 @@ def test_rewritten(d):
     assert d.must(200, "GET", f"/api/sandboxes/{box}/journal/check")["events"] == len(kept)
     assert "is not in the journal" in broken(f"?head={checked['head']}")
     a = cay(d, "journal", "verify", box, "--head", checked["head"])
-    assert a.returncode != 0 and "was rewritten" in a.stderr, a
+    assert a.returncode != 0 and "is not in the journal" in a.stderr, a
     rewrite(d, box, kept)
     assert d.must(200, "GET", f"/api/sandboxes/{box}/journal/check?head={checked['head']}")["head"] == checked["head"]
 
