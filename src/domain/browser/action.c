@@ -16,7 +16,7 @@
 #define SETTLE_MS 50u        /* in which a click has to begin to lead elsewhere */
 #define SETTLE_MAX_MS 10000u /* of the page that it leads to */
 #define LOOK_MS 3000u
-#define FRAME_MS 3000u
+#define FRAME_MS 5000u /* longer than a busy machine takes */
 
 static void run(struct cay_action *a);
 static bool hear_tab(struct cay_action *a);
