@@ -112,7 +112,7 @@ static void begin_find(struct cay_call_args *args, const char *volume)
         snprintf(label, sizeof(label), E2B_LABEL_VOLUME "=%s", volume);
         cay_call_args_begin(args);
         cay_op_key_text(&args->j, "label", label);
-        cay_op_key_text(&args->j, "state", "creating,ready,busy,paused");
+        cay_op_key_text(&args->j, "state", "creating,ready,busy,paused,stopped");
 }
 
 static void use(struct e2b_request *q, const struct cay_json_value *sandbox)
@@ -135,6 +135,7 @@ static void make(struct e2b_request *q)
         cay_op_key_text(&args.j, "template", name);
         cay_op_key_text(&args.j, "timeout", e2b_time_at_most(q->world, &q->caller, LIFE_MS, time));
         cay_op_key_text(&args.j, "idle_timeout", IDLE);
+        cay_op_key_text(&args.j, "on_timeout", "destroy");
         cay_json_key(&args.j, "labels");
         cay_json_begin_object(&args.j);
         cay_op_key_text(&args.j, E2B_LABEL_VOLUME, c->volume);

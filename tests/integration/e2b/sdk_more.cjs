@@ -113,6 +113,9 @@ run({
       assert.deepEqual([(await read(bad)).status, (await (await read(bad)).json()).code], [401, 401], String(bad))
     assert.equal((await read(v.token, 'e2b-other')).status, 401)
     await s.kill()
+    const helper = (await (await fetch(`${process.env.E2B_API_URL}/api/sandboxes?label=e2b.volume%3De2b-content`, { headers: { 'X-API-KEY': process.env.E2B_API_KEY } })).json()).sandboxes
+    assert.equal(helper.length, 1) // one for all of these
+    await Sandbox.pause(helper[0].sandbox_id, { keepMemory: false }) // as after the daemon's machine was restarted
     await v.remove('/mine')
     assert.equal(await Volume.destroy('e2b-content'), true)
     await fails(v.list('/')) // its token alone makes no new one
