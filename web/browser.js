@@ -105,7 +105,7 @@ class Browser extends HTMLElement {
           const below = this.list.scrollHeight - this.list.scrollTop - this.list.clientHeight < 30;
           const rows = name === 'Console' ? got.messages.map((m) => this.#row(m.level, m.text, ['error', 'assert'].includes(m.level)))
             : got.requests.map((r) => this.#row(r.status ?? (r.error ? 'failed' : '…'), `${r.method} ${r.url}`, r.error || r.status >= 400));
-          this.list.replaceChildren(...(rows.length ? rows : [h('li', {}, h('span', { class: 'quiet' }, name === 'Console' ? 'Nothing was printed yet.' : 'Nothing was asked for yet.'))]));
+          this.list.replaceChildren(...(rows.length ? rows : [h('li', {}, h('span', { class: 'quiet' }, name === 'Console' ? 'Nothing has been printed yet.' : 'No requests yet.'))]));
           if (below) this.list.scrollTop = this.list.scrollHeight;
         }
       } catch (e) { if (!this.off.signal.aborted && api.isRefused(e)) return; }
@@ -180,7 +180,7 @@ class Browser extends HTMLElement {
   }
 
   async #remove(r) {
-    if (!await ask({ title: 'Remove this recording?', text: 'Its frames are gone then.', yes: 'Remove', danger: true })) return;
+    if (!await ask({ title: 'Remove this recording?', text: 'Its frames are deleted. This cannot be undone.', yes: 'Remove', danger: true })) return;
     try { await api.call('DELETE', `${this.url}/recordings/${r.recording_id}`); } catch (e) { fail(e); }
     this.#recordings();
   }

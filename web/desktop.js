@@ -166,7 +166,7 @@ class CayDesktop extends HTMLElement {
   }
 
   #tell() {
-    this.#say(this.looks.checked ? 'Connected, view only' : this.isOthers ? 'Somebody else is at it: what you do is left out until they pause' : 'Connected');
+    this.#say(this.looks.checked ? 'Connected, view only' : this.isOthers ? 'Somebody else is using it: your input is ignored until they pause' : 'Connected');
   }
 
   #onGone() {

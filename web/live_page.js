@@ -25,7 +25,7 @@ function show() {
   }
   const link = given || LINK.exec(`#${kept()}`);
   if (!link) {
-    over('This address is no link to a browser. “cay browser live SANDBOX” makes one.');
+    over('This address is not a link to a browser. “cay browser live SANDBOX” makes one.');
     return;
   }
   const screen = document.createElement('cay-live-screen');

@@ -13,7 +13,7 @@ const FONT = 13;
 /** One cast: its head, and its lines as [seconds, kind, text], with rests shortened. */
 export function readCast(text, shorten) {
   const [head, ...lines] = text.split('\n').filter((l) => l.trim()).map((l) => JSON.parse(l));
-  if (head?.version !== 2) throw new Error('This is no asciicast of version 2.');
+  if (head?.version !== 2) throw new Error('This is not an asciicast of version 2.');
   let at = 0;
   let cut = 0;
   return { head, lines: lines.map(([t, kind, data]) => {

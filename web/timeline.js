@@ -100,12 +100,12 @@ class Timeline extends HTMLElement {
   }
 
   async #undo(s) {
-    const yes = await ask({ title: `Go back to step ${s.step}?`, text: `The files become what they were before “${show(s.before || '')}”. What runs is ended. The files of now are kept as a step, so that you can come back.`, yes: 'Go back' });
+    const yes = await ask({ title: `Go back to step ${s.step}?`, text: `The files become what they were before “${show(s.before || '')}”. Running commands are ended. The current files are kept as a step, so that you can come back.`, yes: 'Go back' });
     if (!yes) return;
     this.classList.add('busy');
     try {
       const r = await api.post(api.path('sandboxes', this.sandbox, 'undo'), { step: s.step });
-      note(`The files are those of step ${r.step}. Those of before are step ${r.kept_as}.${r.commands_ended ? ` ${r.commands_ended} running command${r.commands_ended > 1 ? 's were' : ' was'} ended.` : ''}`, { kind: 'good' });
+      note(`The files are those of step ${r.step}. The files before that are step ${r.kept_as}.${r.commands_ended ? ` ${r.commands_ended} running command${r.commands_ended > 1 ? 's were' : ' was'} ended.` : ''}`, { kind: 'good' });
     } catch (e) {
       fail(e);
     }
@@ -115,7 +115,7 @@ class Timeline extends HTMLElement {
   }
 
   async #fork(id, what) {
-    const made = await ask({ title: 'Fork this sandbox', text: `New sandboxes get ${what}. Nothing that runs is in them.`, yes: 'Fork',
+    const made = await ask({ title: 'Fork this sandbox', text: `New sandboxes get ${what}. They have no running processes.`, yes: 'Fork',
       fields: [h('label', { for: 'count' }, 'How many'), h('input', { id: 'count', name: 'count', type: 'number', min: 1, max: 100, value: '1', autofocus: true })],
       send: (v) => api.post(api.path('sandboxes', id, 'fork'), { count: Number(v.count) }) });
     if (!made) return;

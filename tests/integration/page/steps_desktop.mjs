@@ -117,7 +117,7 @@ export async function a_desktop_is_sized_looked_at_and_stopped(p) {
   await other.tab.mouse.down();
   await until('the word that it is taken', async () => {
     await click(tab, TERMINAL);
-    return tab.evaluate(() => document.querySelector('.desk-bar').textContent.includes('Somebody else is at it'));
+    return tab.evaluate(() => document.querySelector('.desk-bar').textContent.includes('Somebody else is using it'));
   });
   await other.tab.mouse.up();
   await other.leave();
