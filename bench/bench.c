@@ -169,18 +169,6 @@ static void usage(FILE *out)
                 "--others         other people's Cay runs on this machine: do not look for what is left\n");
 }
 
-static bool is_wanted(const char *only, const char *name)
-{
-        size_t n = strlen(name);
-
-        if (!only)
-                return true;
-        for (const char *p = only; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
-                if (strncmp(p, name, n) == 0 && (p[n] == ',' || p[n] == '\0'))
-                        return true;
-        return false;
-}
-
 static bool parse_runs(const char *text, int *ret_runs)
 {
         char *end;
@@ -258,7 +246,7 @@ static int open_rows(struct row *rows, int *ret_count, const char *only, const c
                 struct row *row = &rows[*ret_count];
                 bool is_other = i == RIVALS_COUNT;
 
-                if (is_other ? !against : !is_wanted(only, rivals_name(i)))
+                if (is_other ? !against : !figures_is_wanted(only, rivals_name(i)))
                         continue;
                 if ((is_other ? rivals_open_other(against, &row->rival)
                               : rivals_open(i, build, &row->rival)) < 0) {

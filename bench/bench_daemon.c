@@ -78,18 +78,6 @@ int bench_wait(pid_t pid)
         return status;
 }
 
-static bool is_wanted(const char *only, const char *name)
-{
-        size_t n = strlen(name);
-
-        if (!only)
-                return true;
-        for (const char *p = only; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
-                if (strncmp(p, name, n) == 0 && (p[n] == ',' || p[n] == '\0'))
-                        return true;
-        return false;
-}
-
 /* Each row has a daemon of its own, so that it measures the same whether or not others ran before it. */
 static int run_row(struct bench *b, size_t i)
 {
@@ -111,7 +99,7 @@ static int run_rows(struct bench *b, const char *only)
         int failed = 0;
 
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-                if (!is_wanted(only, rows[i].name))
+                if (!figures_is_wanted(only, rows[i].name))
                         continue;
                 if (run_row(b, i) < 0) {
                         fprintf(stderr, "bench: row '%s' failed\n", rows[i].name);

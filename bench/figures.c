@@ -90,3 +90,15 @@ double series_difference(const struct series *s, const struct series *other)
 {
         return median_of_both(s, other, false);
 }
+
+bool figures_is_wanted(const char *only, const char *name)
+{
+        size_t n = strlen(name);
+
+        if (!only)
+                return true;
+        for (const char *p = only; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
+                if (strncmp(p, name, n) == 0 && (p[n] == ',' || p[n] == '\0'))
+                        return true;
+        return false;
+}

@@ -2,6 +2,8 @@
 /* Times of one row, and what is said about them. */
 #pragma once
 
+#include <stdbool.h>
+
 struct series {
         const char *name;
         double *ms; /* owned: one entry per round */
@@ -9,6 +11,7 @@ struct series {
 };
 
 double figures_now_ms(void);
+bool figures_is_wanted(const char *only, const char *name); /* only: names with commas between; NULL: all */
 
 int series_open(struct series *s, const char *name, int max); /* -1: no memory */
 void series_close(struct series *s);
