@@ -543,7 +543,8 @@ def machines_can_be_disconnected():
         wait_for("the event of the removal", lambda: told()[-1]["kind"] == "machine_removed")  # stored after the answer
         events = told()
         kinds = [e["kind"][8:] for e in events]
-        assert kinds[:3] == ["paired", "connected", "disconnected"] and kinds[-3:] == ["connected", "away", "removed"], events
+        # On a busy machine it may have been away in between.
+        assert kinds[:2] == ["paired", "connected"] and "disconnected" in kinds and kinds[-2:] == ["away", "removed"], events
         assert all(e["detail"]["machine"] == "laptop" for e in events) and any(e["detail"].get("why") for e in events), events
         assert not [e for e in d.must(200, "GET", "/api/events?limit=1000", token=other)["events"] if e["kind"].startswith("machine_")]
 
@@ -610,7 +611,7 @@ def a_killed_agent_is_started_again():
                     was = agent_of(agent.process)
                     os.kill(was, signal.SIGKILL if i < 2 else signal.SIGABRT)
                     wait_for("another one", lambda: [p for p, name in children_of(agent.process.pid) if name == "cay-agent" and p != was])
-                    wait_for("its word", lambda: agent.log().count("the sandboxes live on") == i + 1 and agent.log().count("connected to") == i + 2)
+                    wait_for("its word", lambda: agent.log().count("the sandboxes live on") == i + 1 and agent.log().count("connected to") >= i + 2)
                     wait_state(d, "laptop", "ready")
                     wait_for("the sandbox", lambda: box_state(d, box) in ("ready", "busy"))
                     wait_for("a command", lambda: d.ask("POST", f"/api/sandboxes/{box}/execute", {"command": f"echo {i} > kept"}).status == 200)
