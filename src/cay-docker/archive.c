@@ -117,7 +117,7 @@ static int put_certificates(const struct docker_plan *p, const struct cay_buf *h
         r = cay_buf_put(&all, cay_buf_data(host), host->len);
         if (r == 0)
                 r = cay_buf_puts(&all, p->ca);
-        return r == 0 ? put_member(out, DOCKER_CA_FILE + 1, 0644, 0, cay_buf_data(&all), all.len) : r;
+        return r == 0 ? put_member(out, &DOCKER_CA_FILE[1], 0644, 0, cay_buf_data(&all), all.len) : r;
 }
 
 /*
