@@ -171,7 +171,7 @@ static void a_machine_that_is_away_for_long(void **state)
         create(t, id);
         settle(t);
         sb = cay_table_find(t->service, id);
-        sb->options.machine = strdup("laptop");
+        sb->options.machine = "laptop"; /* the test's own */
         fake_plan.relink_fails = CAY_UNAVAILABLE;
         fake_engine_cut_link(t->engine, id);
         wait_for(t, sb->link == CAY_LINK_LOST);
