@@ -455,6 +455,20 @@ static unsigned pool_of(const struct cay_template *t, const struct cay_config *c
         return config->pool ? (unsigned)config->pool : config->pool_learned ? CAY_POOL_LEARNED : 0;
 }
 
+/* Engine and snapshot. The field that is wrong, or NULL. */
+static const char *choose(struct create *s, const struct cay_template *t, struct cay_engine_view *ret_engine,
+                          struct cay_sandbox_new *what, struct cay_error *err)
+{
+        const struct cay_create_args *a = s->call->args;
+
+        if (choose_engine(s->call, t, ret_engine, err) < 0)
+                return "engine";
+        what->engine = ret_engine->name;
+        if (check_on_timeout(a->options.on_timeout, err) < 0)
+                return "on_timeout";
+        return cay_op_snapshot_fill(s->call, &s->snapshot, what, err) < 0 ? "snapshot" : NULL;
+}
+
 /* It was admitted: reads everything from the arguments now; the service copies it. */
 static void make(struct create *s, const struct cay_template *t)
 {
@@ -467,6 +481,7 @@ static void make(struct create *s, const struct cay_template *t)
         cay_auto_buf struct cay_buf policy = { 0 };
         cay_auto(cay_secret_use_done) struct cay_secret_use secrets = { 0 };
         struct cay_engine_view engine;
+        const char *wrong;
         struct cay_error err = { 0 };
         struct cay_sandbox_new what = {
                 .owner = c->caller.owner,
@@ -491,17 +506,9 @@ static void make(struct create *s, const struct cay_template *t)
                 .folder = CAY_FOLDER_NONE,
         };
 
-        if (choose_engine(c, t, &engine, &err) < 0) {
-                fail(s, &err, "engine");
-                return;
-        }
-        what.engine = engine.name;
-        if (check_on_timeout(a->options.on_timeout, &err) < 0) {
-                fail(s, &err, "on_timeout");
-                return;
-        }
-        if (cay_op_snapshot_fill(c, &s->snapshot, &what, &err) < 0) {
-                fail(s, &err, "snapshot");
+        wrong = choose(s, t, &engine, &what, &err);
+        if (wrong) {
+                fail(s, &err, wrong);
                 return;
         }
         if (t)
