@@ -87,7 +87,7 @@ static _Noreturn void work(const struct warden *w, const struct warden_clone *c,
 
         what.margin = w->margin > 0 ? w->margin : WARDEN_LEAST_MARGIN;
         what.promised = promised;
-        what.has_room = w->pool.is_locked;
+        what.has_room = w->pool.is_locked || w->pool.has_room;
         what.room = room;
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         for (unsigned i = 0; i < LEAST_KEPT; i++)

@@ -184,6 +184,8 @@ static uint64_t room_of_disk(const struct warden *w)
 {
         struct statvfs fs;
 
+        if (w->pool.helper > 0 && w->pool.has_room)
+                return w->pool.room;
         if (w->pool.is_locked)
                 return warden_pool_room(w);
         return above_margin(w, free_of(w, &fs)) + warden_shared_kept(w);
@@ -195,9 +197,27 @@ static uint64_t room_for_more(const struct warden *w)
         uint64_t room = room_of_disk(w);
         struct statvfs disk;
 
+        if (w->pool.helper > 0 && w->pool.has_room)
+                return w->pool.room_for_more;
         if (!w->pool.is_locked || fstatvfs(w->disk, &disk) < 0)
                 return room;
         return room + above_margin(w, (uint64_t)disk.f_bavail * disk.f_frsize);
+}
+
+/* While the pool is changed, blocks are on their way between it and the disk: what both had before that counts. */
+static bool mind_pool(struct warden *w, uint64_t shared, uint64_t free)
+{
+        uint64_t room = room_of_disk(w), more = room_for_more(w);
+        pid_t before = w->pool.helper;
+
+        if (!warden_pool_mind(w, shared, free, margin_of(w)))
+                return false;
+        if (w->pool.helper != before) {
+                w->pool.room = room;
+                w->pool.room_for_more = more;
+                w->pool.has_room = true;
+        }
+        return true;
 }
 
 /* True when the disk is short, and what is kept back must be released as it is needed, or is being made fast. */
@@ -211,7 +231,7 @@ static bool mind_disk(struct warden *w, uint64_t shared)
                 return false;
         free = (uint64_t)fs.f_bavail * fs.f_frsize;
         mind_reserve(w, &fs, free - least(free, margin_of(w)));
-        is_changing = warden_pool_mind(w, shared, free, margin_of(w));
+        is_changing = mind_pool(w, shared, free);
         if (!is_changing && !w->pool.is_locked)
                 warden_shared_keep_back(w, shared, free, margin_of(w));
         return is_changing || (warden_shared_kept(w) > 0 && free < margin_of(w));
@@ -238,7 +258,7 @@ uint64_t warden_room_for_copy(const struct warden *w, const struct warden_box *b
 {
         uint64_t room = room_for_more(w);
 
-        return w->pool.is_locked ? room - least(room, count_shared(w, but)) : 0;
+        return room - least(room, count_shared(w, but));
 }
 
 int warden_room_check(struct warden *w, const struct warden_box *box, struct cay_error *err)

@@ -40,7 +40,7 @@ void warden_room_note_mount(struct warden *w, struct warden_room *room, int moun
 void warden_room_soon(struct warden *w); /* something has changed: checks in the next round */
 /* What live layers, without that of `but` (NULL: of all), may overwrite, as far as nothing is kept back for it. */
 uint64_t warden_room_promised(const struct warden *w, const struct warden_box *but);
-/* In a locked pool (room_pool.h): what a copy of a live layer, that of `but`, may share. */
+/* In a pool that is or is being locked (room_pool.h): what a copy of a live layer, that of `but`, may share. */
 uint64_t warden_room_for_copy(const struct warden *w, const struct warden_box *but);
 /* Whether the disk has room for what a new box's layer shares; else the box must not be made. */
 int warden_room_check(struct warden *w, const struct warden_box *box, struct cay_error *err);

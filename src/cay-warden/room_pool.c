@@ -129,16 +129,23 @@ static int shrink_pool(int file, uint64_t wanted)
         return r < 0 ? r : sys_xfs_pool_give_back(ballast, file);
 }
 
+/* What the ballast gives up has blocks of the disk before anybody can write there. */
 static int enlarge_pool(int file, uint64_t wanted)
 {
         cay_auto_close int ballast = sys_open_at(LAYERS, BALLAST, O_RDWR | O_NOFOLLOW, 0);
-        uint64_t before = free_in(LAYERS);
-        int r = ballast < 0 ? ballast : leave_free(ballast, wanted);
+        uint64_t free = free_in(LAYERS), size;
+        struct stat st;
+        int r;
 
+        if (ballast < 0 || fstat(ballast, &st) < 0)
+                return ballast < 0 ? ballast : -errno;
+        size = (uint64_t)st.st_size;
+        size = (size - least(size, wanted - least(wanted, free))) & ~(BLOCK - 1);
+        r = sys_xfs_pool_back_file(ballast, size, file);
         if (r == 0)
-                r = sys_xfs_pool_back(LAYERS, file, false, NULL);
-        if (r < 0 && ballast >= 0)
-                leave_free(ballast, before); /* others were faster */
+                r = ftruncate(ballast, (off_t)size) < 0 ? -errno : 0;
+        else
+                sys_xfs_pool_give_back(ballast, file); /* others were faster */
         return r;
 }
 
@@ -260,6 +267,7 @@ static bool reap(struct warden *w)
         if (r == 0 || (r < 0 && errno == EINTR))
                 return false;
         w->pool.helper = 0;
+        w->pool.has_room = false;
         w->pool.work = POOL_NO_WORK;
         if (r > 0 && WIFEXITED(status) && WEXITSTATUS(status) == CANNOT)
                 w->pool.cannot = true;

@@ -129,10 +129,12 @@ struct warden {
         uint64_t reserve; /* bytes that are kept back in that folder: room.h, room_shared.h */
         uint64_t margin;  /* bytes of that folder's disk that layers leave free */
         struct {          /* room_pool.h */
-                bool is_one, is_locked, cannot;
+                bool is_one, is_locked, cannot, has_room;
                 pid_t helper; /* 0: none */
                 unsigned work;
                 uint64_t retry_at_ms, trim_at_ms, look_until_ms, tables;
+                uint64_t room,
+                        room_for_more; /* as they were when the helper began; has_room: they are known */
         } pool;
         uint64_t room_at_ms, errors_at_ms; /* when layers are looked at next; room_at_ms 0: there are none */
         bool can_keep;                     /* there is one, and images can be mounted with other ids */

@@ -175,14 +175,14 @@ int sys_xfs_pool_back(int dir, int file, bool is_used, uint64_t *ret_free)
         return r;
 }
 
-int sys_xfs_pool_give_back(int inside, int file)
+/* mode: of fallocate, for what the disk has for the blocks of a file in the pool, from a place in that on. */
+static int change_file(int inside, uint64_t at, int file, int mode)
 {
         union { /* the extents follow the head */
                 struct fiemap map;
                 char room[sizeof(struct fiemap) + RECORDS * sizeof(struct fiemap_extent)];
         } m;
         bool is_last = false;
-        uint64_t at = 0;
 
         for (unsigned round = 0; !is_last && round < RECORD_ROUNDS; round++) {
                 memset(&m, 0, sizeof(m));
@@ -197,14 +197,23 @@ int sys_xfs_pool_give_back(int inside, int file)
                         const struct fiemap_extent *e = &m.map.fm_extents[i];
 
                         if (!(e->fe_flags & (FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC)) &&
-                            fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)e->fe_physical,
-                                      (off_t)e->fe_length) < 0)
+                            fallocate(file, mode, (off_t)e->fe_physical, (off_t)e->fe_length) < 0)
                                 return -errno;
                         at = e->fe_logical + e->fe_length;
                         is_last = (e->fe_flags & FIEMAP_EXTENT_LAST) != 0;
                 }
         }
         return 0;
+}
+
+int sys_xfs_pool_give_back(int inside, int file)
+{
+        return change_file(inside, 0, file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE);
+}
+
+int sys_xfs_pool_back_file(int inside, uint64_t from, int file)
+{
+        return change_file(inside, from, file, 0);
 }
 
 int sys_xfs_pool_trim(int dir, uint64_t least)

@@ -40,5 +40,7 @@ int sys_xfs_pool_back(int dir, int file, bool is_used, uint64_t *ret_free);
 int sys_xfs_pool_trim(int dir, uint64_t least);
 /* The blocks of a file in it that is never read or written, as far as the disk has any for them. 0 or -errno. */
 int sys_xfs_pool_give_back(int inside, int file);
+/* The other way round, from a place in such a file on: a little more at its beginning, as extents are. */
+int sys_xfs_pool_back_file(int inside, uint64_t from, int file);
 /* Whether file is the one that dir's file system is in. */
 bool sys_xfs_pool_is_in(int dir, int file);

@@ -50,6 +50,16 @@ def is_locked(d):
     return os.path.exists(os.path.join(in_pool(d), ".ballast"))
 
 
+def is_backed(d):
+    """All that is free in it has blocks of the disk."""
+    fs = os.statvfs(in_pool(d))
+    return is_locked(d) and os.stat(pool_file(d)).st_blocks * 512 >= (fs.f_blocks - fs.f_bfree + fs.f_bavail) * fs.f_frsize - ballast(d)
+
+
+def ballast(d):
+    return os.stat(os.path.join(in_pool(d), ".ballast")).st_blocks * 512
+
+
 def reserve(d):
     """Bytes that the warden keeps back for what it is responsible for: beside the pool, and in a locked pool."""
     return os.path.getsize(os.path.join(d.folder, "data", "layers", ".reserve")) + (free_bytes(in_pool(d)) if is_locked(d) else 0)
@@ -168,7 +178,7 @@ def test_room_to_overwrite(d, disk):
     other = os.path.join(disk, "other")
     running = {b: d.must(202, "POST", f"/api/sandboxes/{b}/execute",
                          {"command": "read go; " + OVERWRITE.format(n=50), "background": True, "open_stdin": True})["exec_id"] for b in alive}
-    wait_for("the lock", lambda: is_locked(d) and reserve(d) >= shared)
+    wait_for("the lock", lambda: is_backed(d) and reserve(d) >= shared)
     fill(other)
     assert free_bytes(disk) < MIB
     for b, one in running.items():  # all at once, as fast as they can
@@ -179,7 +189,9 @@ def test_room_to_overwrite(d, disk):
     for b in alive:
         assert d.must(200, "POST", f"/api/sandboxes/{b}/stop")["kept"] is True
     os.unlink(other)
-    wait_for("the pool's own size", lambda: not is_locked(d))
+    wait_for("the pool's own size", lambda: not is_locked(d) and free_bytes(disk) > 2 * MARGIN)
+    wait_for("a start", lambda: d.ask("POST", f"/api/sandboxes/{alive[0]}/start").status == 200)
+    d.must(200, "POST", f"/api/sandboxes/{alive[0]}/stop")
     for b in alive:
         d.must(200, "POST", f"/api/sandboxes/{b}/start")
         assert d.run(b, CHECK)["stdout"] == "same\n"
