@@ -86,6 +86,11 @@ pid_t cay_spawn_fork(struct cay_child *c, int node_fd)
         return pid;
 }
 
+pid_t cay_spawn_fork_helper(struct cay_init *init)
+{
+        return fork_into(workers_node(init));
+}
+
 static pid_t fork_child(struct cay_channel *ch, struct cay_child *c)
 {
         struct cay_init *init = ch->init;

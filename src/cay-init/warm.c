@@ -196,17 +196,17 @@ static void listen_to(struct cay_warm_seat *s)
                 drop(s);
                 if (is_full)
                         cay_timer_set(init->loop, &w->again, AGAIN_MS, on_again);
-                else if (!before && s->is_forked)
+                else if (s->is_forked && before != CAY_WARM_WAITS)
                         failed_fork(w);
-                else if (!before)
+                else if (!s->is_forked && !before)
                         w->failures++;
                 return;
         }
         if (before == s->said)
                 return;
-        if (s->is_forked)
-                w->fork_failures = 0;
-        else if (serves(w) && w->listener.loop) /* the message was there first */
+        if (s->is_forked) /* its helper is at work */
+                return;
+        if (serves(w) && w->listener.loop) /* the message was there first */
                 on_listener(&w->listener, EPOLLIN);
         fill(init);
 }
@@ -331,7 +331,8 @@ bool cay_warm_is_any(const struct cay_init *init)
         bool any = w->first.pid > 0;
 
         for (unsigned i = 0; i < CAY_WARM_FORKS_MAX; i++)
-                any |= w->forks[i].pid > 0 || cay_warm_seat_is_expected(&w->forks[i]);
+                any |= w->forks[i].pid > 0 || w->forks[i].helper > 0 ||
+                       cay_warm_seat_is_expected(&w->forks[i]);
         return any;
 }
 
@@ -352,6 +353,20 @@ static void first_reaped(struct cay_init *init)
                 want(init, AFTER_MS);
 }
 
+static void joined(struct cay_warm_seat *s)
+{
+        bool was_expected = s->said == CAY_WARM_JOINS;
+
+        if (cay_warm_seat_joined(s)) {
+                s->init->warm.fork_failures = 0;
+                fill(s->init);
+                return;
+        }
+        drop(s);
+        if (was_expected)
+                failed_fork(&s->init->warm);
+}
+
 bool cay_warm_reaped(struct cay_init *init, pid_t pid)
 {
         struct cay_warm *w = &init->warm;
@@ -363,6 +378,10 @@ bool cay_warm_reaped(struct cay_init *init, pid_t pid)
         for (unsigned i = 0; i < CAY_WARM_FORKS_MAX; i++) {
                 struct cay_warm_seat *s = &w->forks[i];
 
+                if (s->helper == pid) {
+                        joined(s);
+                        return true;
+                }
                 if (s->pid != pid)
                         continue;
                 s->pid = 0;

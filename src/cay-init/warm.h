@@ -13,8 +13,8 @@
  * The first command of a box has the process that was started, which is as good as a fresh interpreter: a fork pays for
  * every page that it touches. After that, unless the box is for one piece of work (CAY_INIT_BRIEF), the next one that is
  * started is a *server*: it never runs a command, and forks the processes that wait, one for each command. Init sends it
- * the descriptors for one (streams, socket, its node's cgroup.procs, landlock rules); the fork joins the node, enters the
- * rules, and says that it waits. It forks twice: init is the parent of what is left, and waits for it as for any command.
+ * the descriptors for one (streams, socket, landlock rules). The fork enters the rules and says that it waits; a helper of
+ * init moves it to its node (warm_seat.h). It forks twice: init is the parent of what is left, and waits for it as for any command.
  * (clone() with CLONE_PARENT would take one fork less, but neither libc nor libraries with threads notice such a fork.)
  * Rules are nested, so no fork can look into its server or into another fork. A seccomp filter has one listener at most:
  * forks share their server's, and a denied call counts for the command in whose node its thread is. Where Python cannot

@@ -295,10 +295,8 @@ def _cay():
                 del sys.path_importer_cache[path]
 
     # In a new process: its place, before it waits. The descriptors are in the order of warm_seat.c.
-    def settle(fds, enter_rules):
-        node, rules = fds[4:]
-        posix.write(node, b"0")
-        if enter_rules(rules) != 0:
+    def settle(fds, enter_rules, new_socket):
+        if enter_rules(fds[4]) != 0:
             posix._exit(1)
         posix.setpgid(0, 0)
         for fd, number in zip(fds, (0, 1, 2, ask)):
@@ -308,6 +306,11 @@ def _cay():
         while posix.getppid() != 1:  # the one between is about to end
             modules["time"].sleep(0.0001)
         renew()
+        posix.write(ask, b"R")
+        place = new_socket()
+        if place.recv(1) != b"G":  # init has moved us to our node
+            posix._exit(1)
+        place.detach()
 
     def serve():
         """Forks whenever init asks for it. True: in each process that was forked; False: there is no way to do it."""
@@ -317,13 +320,17 @@ def _cay():
         _socket, ctypes = lent
         call = ctypes.CDLL(None).syscall
         rules_nr = 446  # landlock_restrict_self
-        server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, ask)
+
+        def new_socket():
+            return _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0, ask)
+
+        server = new_socket()
         posix.write(ask, b"F")
         while True:
-            said, rest, _, _ = server.recvmsg(1, _socket.CMSG_SPACE(6 * 4))
+            said, rest, _, _ = server.recvmsg(1, _socket.CMSG_SPACE(5 * 4))
             if not said:
                 posix._exit(0)
-            fds = [int.from_bytes(rest[0][2][i:i + 4], sys.byteorder) for i in range(0, 24, 4)]
+            fds = [int.from_bytes(rest[0][2][i:i + 4], sys.byteorder) for i in range(0, 20, 4)]
             try:
                 between = posix.fork()
             except OSError:  # too many processes
@@ -338,7 +345,7 @@ def _cay():
                     posix._exit(1)
                 server.detach()
                 try:
-                    settle(fds, lambda rules: call(rules_nr, rules, 0))
+                    settle(fds, lambda rules: call(rules_nr, rules, 0), new_socket)
                 except BaseException:  # init hears that its socket is closed
                     posix._exit(1)
                 return True
@@ -354,7 +361,8 @@ def _cay():
         if serve():  # a fork: what a command needs is copied by the kernel when it is touched, so it is touched now
             any(sign(path) != was for path, was in first.items())
             exec(compile("0", "<string>", "exec", 0, True), {})
-        posix.write(ask, b"R")
+        else:
+            posix.write(ask, b"R")
         message = posix.read(ask, 1 << 18)
         if not message:
             posix._exit(0)

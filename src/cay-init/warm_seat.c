@@ -15,6 +15,7 @@
 #include "cay-init/child.h"
 #include "cay-init/init.h"
 #include "cay-init/processes.h"
+#include "cay-init/spawn.h"
 #include "foundation/sys/fd.h"
 #include "foundation/sys/unix_socket.h"
 
@@ -34,7 +35,7 @@ bool cay_warm_seat_is_expected(const struct cay_warm_seat *s)
 /* What a forked one is, that never said who it is, is known by its node alone. */
 bool cay_warm_seat_is_free(struct cay_warm_seat *s)
 {
-        if (s->pid > 0 || cay_warm_seat_is_expected(s))
+        if (s->pid > 0 || s->helper > 0 || cay_warm_seat_is_expected(s))
                 return false;
         if (cay_group_remove(&s->group, s->init->fds[CAY_INIT_FD_CGROUP2]))
                 return true;
@@ -51,17 +52,67 @@ void cay_warm_seat_drop(struct cay_warm_seat *s)
         s->said = CAY_WARM_SAID_NOTHING;
 }
 
-/* Alone in its node, and ours to wait for: so it is the process that the node was made for. */
+/* The name of the node in which a process or thread is, until the next call; empty: it is gone. */
+static struct cay_view node_of(int32_t tid)
+{
+        static char text[CGROUP_TEXT];
+        char path[40];
+
+        snprintf(path, sizeof(path), "/proc/%d/cgroup", tid);
+        if (sys_read_file(AT_FDCWD, path, text, sizeof(text)) <= 0)
+                return (struct cay_view){ "", 0 };
+        return cay_process_node(text);
+}
+
+static bool is_named(struct cay_view node, const char *name)
+{
+        return strlen(name) == node.len && memcmp(name, node.ptr, node.len) == 0;
+}
+
+/* In the server's node, where no command is: nothing can leave the node of its command this way. */
 static bool is_ours(const struct cay_warm_seat *s, pid_t pid, uid_t uid)
 {
-        char text[64], *end;
         siginfo_t ignored;
 
-        if (pid <= 1 || uid != s->init->config.uid ||
-            sys_read_file(s->group.node_fd, "cgroup.procs", text, sizeof(text)) <= 0)
-                return false;
-        return strtol(text, &end, 10) == pid && strcmp(end, "\n") == 0 &&
+        return pid > 1 && uid == s->init->config.uid &&
+               is_named(node_of(pid), s->init->warm.first.group.node) &&
                waitid(P_PID, (id_t)pid, &ignored, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+static bool is_alone_in_node(const struct cay_warm_seat *s)
+{
+        char text[64], *end;
+
+        return sys_read_file(s->group.node_fd, "cgroup.procs", text, sizeof(text)) > 0 &&
+               strtol(text, &end, 10) == s->pid && strcmp(end, "\n") == 0;
+}
+
+static bool start_join(struct cay_warm_seat *s, pid_t pid)
+{
+        pid_t helper = cay_spawn_fork_helper(s->init);
+        char text[16];
+
+        if (helper == 0) {
+                snprintf(text, sizeof(text), "%d", (int)pid);
+                _exit(sys_write_file(s->group.node_fd, "cgroup.procs", text) < 0);
+        }
+        if (helper < 0)
+                return false;
+        s->init->childless = false;
+        s->helper = helper;
+        s->pid = pid;
+        s->said = CAY_WARM_JOINS;
+        return true;
+}
+
+bool cay_warm_seat_joined(struct cay_warm_seat *s)
+{
+        s->helper = 0;
+        if (s->said != CAY_WARM_JOINS || !is_alone_in_node(s) ||
+            send(s->ends.ask[0], "G", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
+                return false;
+        s->said = CAY_WARM_WAITS;
+        return true;
 }
 
 bool cay_warm_seat_listen(struct cay_warm_seat *s)
@@ -81,9 +132,7 @@ bool cay_warm_seat_listen(struct cay_warm_seat *s)
         if (s->is_forked) {
                 if (said[0] == CAY_WARM_FULL)
                         s->said = said[0];
-                if (said[0] != CAY_WARM_WAITS || !is_ours(s, pid, uid))
-                        return false;
-                s->pid = pid;
+                return said[0] == CAY_WARM_WAITS && is_ours(s, pid, uid) && start_join(s, pid);
         } else if (said[0] != CAY_WARM_WAITS && said[0] != CAY_WARM_FORKS) {
                 return false;
         }
@@ -91,16 +140,13 @@ bool cay_warm_seat_listen(struct cay_warm_seat *s)
         return true;
 }
 
-/* In the order in which the driver takes them. It joins the node by itself: a write of its pid by us would wait for the kernel. */
+/* In the order in which the driver takes them. */
 static int send_ends(struct cay_warm_seat *s, const struct cay_warm_seat *server)
 {
-        cay_auto_close int procs = sys_open_at(s->group.node_fd, "cgroup.procs", O_WRONLY, 0);
-        const int fds[] = { s->ends.child[0],    s->ends.child[1], s->ends.child[2], s->ends.ask[1], procs,
+        const int fds[] = { s->ends.child[0], s->ends.child[1], s->ends.child[2], s->ends.ask[1],
                             s->init->landlock_fd };
         ssize_t n;
 
-        if (procs < 0)
-                return procs;
         kill(server->pid, SIGCONT); /* code of the box may have stopped it */
         n = sys_send_fds(server->ends.ask[0], "F", 1, fds, CAY_COUNT(fds), MSG_DONTWAIT);
         return n < 0 ? (int)n : 0;
@@ -139,20 +185,11 @@ void cay_warm_seat_give(struct cay_warm_seat *s, struct cay_ends *e, struct cay_
 /* The command in whose node the thread is. A server, and what has no command yet, have none. */
 static struct cay_notify *find_owner(struct cay_notify *n, int32_t tid)
 {
-        static char text[CGROUP_TEXT];
         struct cay_warm_filter *f = cay_container_of(n, struct cay_warm_filter, notify);
-        struct cay_view node;
-        char path[40];
+        struct cay_view node = node_of(tid);
 
-        snprintf(path, sizeof(path), "/proc/%d/cgroup", tid);
-        if (sys_read_file(AT_FDCWD, path, text, sizeof(text)) <= 0)
-                return NULL;
-        node = cay_process_node(text);
-        for (struct cay_channel *ch = f->init->channels; ch; ch = ch->next) {
-                const char *name = ch->group.node;
-
-                if (ch->kind == CAY_BOX_EXEC && node.len > 0 && strlen(name) == node.len &&
-                    memcmp(name, node.ptr, node.len) == 0)
+        for (struct cay_channel *ch = f->init->channels; ch && node.len > 0; ch = ch->next) {
+                if (ch->kind == CAY_BOX_EXEC && is_named(node, ch->group.node))
                         return &ch->notify;
         }
         return NULL;

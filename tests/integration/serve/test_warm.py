@@ -413,7 +413,10 @@ def test_forks(d):
     assert [row[4] for row in seen] == sorted(row[4] for row in seen), seen
     # The same open files, the same parent, no trace of another run; the hash seed is the server's.
     assert len(same) == 1 and " 1 False False " in same.pop(), same
-    assert servers(d) == server
+    wait_for("the same server", lambda: servers(d) == server)  # it may be forking just now
+    # None has a descriptor by which processes could be moved.
+    for pid in of_warden(d):
+        assert not [n for n in os.listdir(f"/proc/{pid}/fd") if "cgroup" in os.readlink(f"/proc/{pid}/fd/{n}")]
     wait_for("two that wait", lambda: len(waiting(d)) == 2)
     # Two at once have both one.
     note = IS_WARM.replace("print(", "open(f'/tmp/{os.getpid()}.is', 'w').write(str(", 1) + ")"

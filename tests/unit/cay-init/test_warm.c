@@ -21,6 +21,8 @@
 
 #include "cay-init/child.h"
 #include "cay-init/warm.h"
+#include "cay-init/processes.h"
+#include "foundation/sys/fd.h"
 #include "foundation/sys/unix_socket.h"
 
 static struct cay_init init;
@@ -288,24 +290,34 @@ static void a_fork_is_checked(void **state)
         static const struct {
                 const char *procs; /* after the fork's own pid */
                 enum who who;
-                bool is_alone, is_believed;
+                bool is_alone, is_child, is_believed;
                 uid_t uid_more;
+                const char *node; /* of the server, after the true one */
         } rows[] = {
-                { "\n", CHILD, true, true, 0 },   { "\n1\n", CHILD, true, false, 0 },
-                { "\n", CHILD, false, false, 0 }, { "\n", GRANDCHILD, true, false, 0 },
-                { "\n", CHILD, true, false, 1 },
+                { "\n", CHILD, true, true, true, 0 },   { "\n1\n", CHILD, true, true, false, 0 },
+                { "\n", CHILD, false, true, false, 0 }, { "\n", GRANDCHILD, true, false, false, 0 },
+                { "\n", CHILD, true, false, false, 1 }, { "\n", CHILD, true, false, false, 0, "x" },
         };
 
         for (size_t i = 0; i < CAY_COUNT(rows); i++) {
-                char folder[] = "/tmp/test_warm_XXXXXX", text[64], first[2];
+                char folder[] = "/tmp/test_warm_XXXXXX", text[64] = "", first[2];
                 struct cay_warm_seat *s = &init.warm.forks[0];
                 const int yes = 1;
                 pid_t pid, sender = 0;
+                int procs, len, status;
+                char want[64];
+                static char cgroup[8192];
+                struct cay_view node;
                 uid_t uid;
-                int fd;
 
                 init = (struct cay_init){ .config = { .uid = getuid() + rows[i].uid_more } };
                 cay_warm_seat_init(s, &init, true);
+                assert_true(sys_read_file(AT_FDCWD, "/proc/self/cgroup", cgroup, sizeof(cgroup)) > 0);
+                node = cay_process_node(cgroup);
+                if (node.len + 2 > sizeof(init.warm.first.group.node))
+                        skip(); /* no node of ours has such a name */
+                snprintf(init.warm.first.group.node, sizeof(init.warm.first.group.node), "%.*s%s",
+                         (int)node.len, node.ptr, rows[i].node ? rows[i].node : "");
                 assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->ends.ask), 0);
                 assert_int_equal(setsockopt(s->ends.ask[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)), 0);
                 assert_non_null(mkdtemp(folder));
@@ -315,14 +327,26 @@ static void a_fork_is_checked(void **state)
                 pid = says_it_waits(s->ends.ask[1], rows[i].who);
                 assert_int_equal(sys_recv_sender(s->ends.ask[0], first, 2, &sender, &uid, MSG_PEEK), 1);
                 assert_true(rows[i].who == CHILD ? sender == pid : sender != pid);
-                snprintf(text, sizeof(text), "%d%s", rows[i].is_alone ? (int)sender : 1, rows[i].procs);
-                fd = openat(s->group.node_fd, "cgroup.procs", O_WRONLY | O_CREAT, 0600);
-                assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-                close(fd);
-                if (cay_warm_seat_listen(s) != rows[i].is_believed)
+                len = snprintf(want, sizeof(want), "%d%s", rows[i].is_alone ? (int)sender : 1, rows[i].procs);
+                procs = openat(s->group.node_fd, "cgroup.procs", O_RDWR | O_CREAT, 0600);
+                assert_int_equal(ftruncate(procs, len), 0);
+                init.workers_node = -1;
+                if (cay_warm_seat_listen(s) != rows[i].is_child)
                         fail_msg("row %zu", i);
-                assert_int_equal(s->pid, rows[i].is_believed ? pid : 0);
-                assert_int_equal(s->said, rows[i].is_believed ? 'R' : 0);
+                assert_int_equal(s->pid, rows[i].is_child ? pid : 0);
+                if (rows[i].is_child) { /* the helper writes its pid; then the file says what the row does */
+                        assert_int_equal(s->said, CAY_WARM_JOINS);
+                        assert_int_equal(waitpid(s->helper, &status, 0), s->helper);
+                        assert_int_equal(status, 0);
+                        assert_true(pread(procs, text, sizeof(text) - 1, 0) > 0);
+                        assert_int_equal(strtol(text, NULL, 10), pid);
+                        assert_int_equal(ftruncate(procs, len), 0);
+                        assert_int_equal(pwrite(procs, want, (size_t)len, 0), len);
+                        assert_true(cay_warm_seat_joined(s) == rows[i].is_believed);
+                        assert_int_equal(s->helper, 0);
+                }
+                assert_int_equal(s->said == CAY_WARM_WAITS, rows[i].is_believed);
+                close(procs);
                 kill(sender, SIGKILL);
                 kill(pid, SIGKILL);
                 assert_int_equal(waitpid(pid, NULL, 0), pid);
