@@ -142,10 +142,10 @@ def test_refused(d, place):
     pids = d.process.pid, d.child("cay-warden"), d.child("cay-front")
 
     def refuse(reason):
-        before = d.log().count("no upgrade")
+        before = d.log().count("upgrade refused")
         os.kill(d.process.pid, signal.SIGUSR2)
-        wait_for("a refusal", lambda: d.log().count("no upgrade") > before)
-        line = [x for x in d.log().splitlines() if "no upgrade" in x][-1]
+        wait_for("a refusal", lambda: d.log().count("upgrade refused") > before)
+        line = [x for x in d.log().splitlines() if "upgrade refused" in x][-1]
         assert reason in line, (reason, line)
         assert (d.process.pid, d.child("cay-warden"), d.child("cay-front")) == pids
         assert d.run(box, ["echo", "on"])["stdout"] == "on\n"
