@@ -205,7 +205,7 @@ static void on_end_stored(struct cay_async *e, const struct cay_error *err)
                 cay_tick_sandbox(sb, 1000);
         }
         if (cay_exec_move(x, CAY_EXEC_EVENT_END_STORE)) {
-                cay_service_step_reached(CAY_SERVICE_STEP_exec_end_stored);
+                cay_kill_point_reached(CAY_KILL_POINT_exec_end_stored);
                 note_told(x);
         }
         cay_exec_note_trim(e, sb, err->code == CAY_OK);
@@ -227,8 +227,8 @@ static void on_whole_stored(struct cay_async *e, const struct cay_error *err)
                 cay_exec_unstored(x, err);
                 return;
         }
-        cay_service_step_reached(CAY_SERVICE_STEP_exec_stored);
-        cay_service_step_reached(CAY_SERVICE_STEP_exec_end_stored);
+        cay_kill_point_reached(CAY_KILL_POINT_exec_stored);
+        cay_kill_point_reached(CAY_KILL_POINT_exec_end_stored);
         if (was_told)
                 cay_exec_maybe_answer(x);
         else
@@ -398,7 +398,7 @@ static void on_after_end(struct cay_deferred *d)
         struct cay_exec *x = cay_container_of(d, struct cay_exec, after_end);
 
         if (is_unjudged(x)) {
-                cay_service_step_reached(CAY_SERVICE_STEP_exec_end_closed);
+                cay_kill_point_reached(CAY_KILL_POINT_exec_end_closed);
                 if (x->pending.len > 0)
                         x->flush_until_ms = cay_clock_ms() + CAY_SERVICE_FLUSH_MS;
                 else
@@ -449,9 +449,9 @@ void cay_exec_on_end(struct cay_box_channel *ch, const struct cay_box_end *end)
         struct cay_exec *x = cay_container_of(ch, struct cay_exec, ch);
         struct cay_error err = { 0 };
 
-        cay_service_step_reached(CAY_SERVICE_STEP_exec_ended);
+        cay_kill_point_reached(CAY_KILL_POINT_exec_ended);
         keep_end(x, end);
-        cay_service_step_reached(CAY_SERVICE_STEP_exec_end_kept);
+        cay_kill_point_reached(CAY_KILL_POINT_exec_end_kept);
         cay_timer_clear(&x->start_timer);
         if (note_end(x, end, &err) < 0) {
                 if (x->ran)

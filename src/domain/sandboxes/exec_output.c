@@ -74,7 +74,7 @@ void cay_exec_on_data(struct cay_box_channel *ch, enum cay_stream stream, const 
         unsigned i = stream == CAY_STREAM_ERR;
         int r = -EAGAIN;
 
-        cay_service_step_reached(CAY_SERVICE_STEP_exec_output);
+        cay_kill_point_reached(CAY_KILL_POINT_exec_output);
         cay_exec_digest_add(x, i, bytes, len);
         cay_recording_output(x, bytes, len);
         if (x->pending.len == 0)
@@ -90,7 +90,7 @@ void cay_exec_on_data(struct cay_box_channel *ch, enum cay_stream stream, const 
                 }
                 cay_tick_sandbox(x->sandbox, 1000);
         }
-        cay_service_step_reached(CAY_SERVICE_STEP_exec_output_kept);
+        cay_kill_point_reached(CAY_KILL_POINT_exec_output_kept);
         x->owed[i] += len;
         cay_exec_use(x);
         cay_exec_release(x);

@@ -128,7 +128,7 @@ static void on_start_stored(struct cay_async *e, const struct cay_error *err)
                 forget(x, err->code == CAY_OK);
                 return;
         }
-        cay_service_step_reached(CAY_SERVICE_STEP_exec_stored);
+        cay_kill_point_reached(CAY_KILL_POINT_exec_stored);
         if (x->claim[0] != '\0')
                 cay_claim_release(x->service, x->owner, x->claim);
         x->claim[0] = '\0';
@@ -189,7 +189,7 @@ static void on_opened(struct cay_box_channel *ch, uint32_t pid)
 {
         struct cay_exec *x = cay_container_of(ch, struct cay_exec, ch);
 
-        cay_service_step_reached(CAY_SERVICE_STEP_exec_opened);
+        cay_kill_point_reached(CAY_KILL_POINT_exec_opened);
         x->pid = pid;
         cay_exec_move(x, CAY_EXEC_EVENT_OPEN);
         cay_timer_clear(&x->start_timer);
@@ -295,7 +295,7 @@ static int make_spool(struct cay_exec *x, struct cay_error *err)
         if (r < 0)
                 return cay_fail_sys(err, r == -ENOSPC || r == -EDQUOT ? CAY_NO_SPACE : CAY_INTERNAL, r,
                                     "make room for the command's output");
-        cay_service_step_reached(CAY_SERVICE_STEP_exec_spooled);
+        cay_kill_point_reached(CAY_KILL_POINT_exec_spooled);
         return 0;
 }
 
@@ -322,7 +322,7 @@ static void launch(struct cay_exec *x)
                 cay_exec_refuse(x, &err);
                 return;
         }
-        cay_service_step_reached(CAY_SERVICE_STEP_exec_sent);
+        cay_kill_point_reached(CAY_KILL_POINT_exec_sent);
         if (make_spool(x, &err) < 0) { /* closes the channel, which ends the command */
                 cay_exec_refuse(x, &err);
                 return;

@@ -208,7 +208,7 @@ static void on_frozen(struct cay_async *e, const struct cay_error *err)
                 cay_sandbox_finish(sb, err);
                 return;
         }
-        cay_service_step_reached(pause ? CAY_SERVICE_STEP_pause_frozen : CAY_SERVICE_STEP_resume_thawed);
+        cay_kill_point_reached(pause ? CAY_KILL_POINT_pause_frozen : CAY_KILL_POINT_resume_thawed);
         sb->reclaimed_bytes = 0;
         if (pause && sb->engine->engine != NULL && sb->engine->engine->ops->reclaim != NULL)
                 reclaim(sb);

@@ -261,7 +261,7 @@ static void on_ready_stored(struct cay_async *e, const struct cay_error *err)
                 undo(sb, &why);
                 return;
         }
-        cay_service_step_reached(CAY_SERVICE_STEP_create_stored);
+        cay_kill_point_reached(CAY_KILL_POINT_create_stored);
         cay_claim_release(sb->service, sb->owner, sb->claim);
         sb->claim[0] = '\0';
         cay_sandbox_move(sb, CAY_SANDBOX_EVENT_DONE);
@@ -378,7 +378,7 @@ static void on_made(struct cay_async *e, const struct cay_error *err)
                 give_up(sb, err);
                 return;
         }
-        cay_service_step_reached(CAY_SERVICE_STEP_create_made);
+        cay_kill_point_reached(CAY_KILL_POINT_create_made);
         memcpy(sb->secret, e->box.secret, sizeof(sb->secret));
         if (e->box.workspace != NULL) { /* no root of its own: then the folder is elsewhere */
                 free(sb->box_workspace);
@@ -420,7 +420,7 @@ static void make_box(struct cay_sandbox *sb)
         struct cay_job *job;
 
         if (cay_pool_use(sb, e)) {
-                cay_service_step_reached(CAY_SERVICE_STEP_create_sent);
+                cay_kill_point_reached(CAY_KILL_POINT_create_sent);
                 return;
         }
         if (cay_sandbox_check_engine(sb, &err) < 0 || make_spec(sb, &e->spec, &err) < 0) {
@@ -434,7 +434,7 @@ static void make_box(struct cay_sandbox *sb)
         engine = cay_async_ask(e, CAY_SERVICE_MAKE_MS, &job);
         if (engine != NULL)
                 engine->ops->create(engine, &e->spec, &e->box, job);
-        cay_service_step_reached(CAY_SERVICE_STEP_create_sent);
+        cay_kill_point_reached(CAY_KILL_POINT_create_sent);
 }
 
 static void on_files(struct cay_sandbox *sb, const struct cay_error *err)
@@ -447,7 +447,7 @@ static void on_files(struct cay_sandbox *sb, const struct cay_error *err)
                 give_up(sb, &why);
                 return;
         }
-        cay_service_step_reached(CAY_SERVICE_STEP_create_cloned);
+        cay_kill_point_reached(CAY_KILL_POINT_create_cloned);
         make_box(sb);
 }
 
@@ -514,7 +514,7 @@ void cay_service_create(struct cay_service *s, const struct cay_sandbox_new *wha
                 cay_service_fail_job(s, &c->job, &err);
                 return;
         }
-        cay_service_step_reached(CAY_SERVICE_STEP_create_asked);
+        cay_kill_point_reached(CAY_KILL_POINT_create_asked);
         cay_sandbox_asked_by(sb, &(struct cay_viewer){ .owner = sb->owner, .by = what->by });
         cay_sandbox_begin(sb, CAY_SANDBOX_EVENT_MAKE, c);
         if (what->claim != NULL)

@@ -115,7 +115,7 @@ static void on_stopped(struct cay_async *e, const struct cay_error *err)
 
         if (sb == NULL)
                 return;
-        cay_service_step_reached(CAY_SERVICE_STEP_stop_done);
+        cay_kill_point_reached(CAY_KILL_POINT_stop_done);
         sb->has_box = err->code != CAY_OK && err->code != CAY_DAMAGED;
         if (err->code != CAY_OK) {
                 struct cay_error why = *err;
@@ -172,7 +172,7 @@ static void on_stop_stored(struct cay_async *e, const struct cay_error *err)
                 cay_sandbox_finish(sb, err);
                 return;
         }
-        cay_service_step_reached(CAY_SERVICE_STEP_stop_stored);
+        cay_kill_point_reached(CAY_KILL_POINT_stop_stored);
         cay_sandbox_move(sb, CAY_SANDBOX_EVENT_STORE);
         cay_sandbox_set_cause(sb, CAY_CAUSE_KILLED, STOPPED_TEXT);
         end_execs(sb, CAY_CAUSE_KILLED, "the sandbox was stopped");
@@ -213,7 +213,7 @@ void cay_sandbox_stop(struct cay_sandbox *sb, struct cay_service_call *c)
         struct cay_store_batch *b;
         struct cay_async *e;
 
-        cay_service_step_reached(CAY_SERVICE_STEP_stop_asked);
+        cay_kill_point_reached(CAY_KILL_POINT_stop_asked);
         cay_sandbox_begin(sb, CAY_SANDBOX_EVENT_STOP, c);
         cay_sandbox_note_expiry(sb);
         e = cay_async_new(s, sb, NULL, on_stop_stored);
@@ -264,9 +264,9 @@ static void destroyed(struct cay_sandbox *sb)
         struct cay_service *s = sb->service;
         static const struct cay_error fine = { 0 };
 
-        cay_service_step_reached(CAY_SERVICE_STEP_destroy_done);
+        cay_kill_point_reached(CAY_KILL_POINT_destroy_done);
         remove_spools(sb);
-        cay_service_step_reached(CAY_SERVICE_STEP_destroy_swept);
+        cay_kill_point_reached(CAY_KILL_POINT_destroy_swept);
         cay_sandbox_move(sb, CAY_SANDBOX_EVENT_DONE);
         cay_sandbox_answer(s, &sb->calls, &fine);
         cay_sandbox_answer(s, &sb->destroy_calls, &fine);
@@ -329,7 +329,7 @@ static void on_drop_stored(struct cay_async *e, const struct cay_error *err)
                 cay_sandbox_finish(sb, err);
                 return;
         }
-        cay_service_step_reached(CAY_SERVICE_STEP_destroy_stored);
+        cay_kill_point_reached(CAY_KILL_POINT_destroy_stored);
         cay_sandbox_move(sb, CAY_SANDBOX_EVENT_STORE);
         end_execs(sb, CAY_CAUSE_KILLED, "the sandbox was destroyed");
         note_ended(sb);
@@ -366,7 +366,7 @@ void cay_sandbox_destroy(struct cay_sandbox *sb, const char *why, struct cay_ser
                 sb->destroy_why = why;
                 return;
         }
-        cay_service_step_reached(CAY_SERVICE_STEP_destroy_asked);
+        cay_kill_point_reached(CAY_KILL_POINT_destroy_asked);
         cay_sandbox_begin(sb, CAY_SANDBOX_EVENT_DESTROY, NULL);
         e = cay_async_new(s, sb, NULL, on_drop_stored);
         b = s->store->ops->begin(s->store);

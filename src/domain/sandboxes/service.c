@@ -89,7 +89,7 @@ int cay_service_open(const struct cay_service_env *env, void (*on_ready)(struct 
                 s->env.ping_misses = 3;
         if (cay_pool_init(&s->pool, s->env.pool_bytes) < 0)
                 s->pool = (struct cay_pool){ 0 }; /* without one, all is as with none */
-        cay_service_step_arm();
+        cay_kill_point_arm();
         cay_engines_open(s);
         cay_snapshots_open(s);
         if (cay_adopt_begin(s, err) < 0) {

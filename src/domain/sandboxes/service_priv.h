@@ -40,7 +40,7 @@
 #include "domain/sandboxes/sandbox_phase.h"
 #include "domain/sandboxes/service.h"
 #include "domain/sandboxes/spool.h"
-#include "domain/sandboxes/steps.h"
+#include "domain/sandboxes/kill_points.h"
 
 #define CAY_SERVICE_MAKE_MS 30000    /* for the engine to make a box */
 #define CAY_SERVICE_UNMAKE_MS 30000  /* to remove one */

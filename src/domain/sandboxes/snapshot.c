@@ -250,7 +250,7 @@ static void on_dropped(struct cay_async *e, const struct cay_error *err)
         if (err->code != CAY_OK) {
                 cay_snapshot_move(n, cay_snapshot_is_missing(n) ? CAY_SNAPSHOT_MISSING : CAY_SNAPSHOT_READY);
         } else {
-                cay_service_step_reached(CAY_SERVICE_STEP_snapshot_dropped);
+                cay_kill_point_reached(CAY_KILL_POINT_snapshot_dropped);
                 cay_snapshot_remove_files(n);
                 cay_snapshot_free(n);
         }

@@ -102,7 +102,7 @@ static void on_stored(struct cay_async *e, const struct cay_error *err)
                 give_up(n, err);
                 return;
         }
-        cay_service_step_reached(CAY_SERVICE_STEP_snapshot_stored);
+        cay_kill_point_reached(CAY_KILL_POINT_snapshot_stored);
         cay_snapshot_move(n, CAY_SNAPSHOT_READY);
         if (n->step > 0)
                 cay_steps_thin(e->service, n->sandbox);
@@ -167,7 +167,7 @@ static void on_cloned(struct cay_async *e, const struct cay_error *err)
                 give_up(n, &why);
                 return;
         }
-        cay_service_step_reached(CAY_SERVICE_STEP_snapshot_cloned);
+        cay_kill_point_reached(CAY_KILL_POINT_snapshot_cloned);
         n->bytes = e->box.clone.bytes;
         n->added = e->box.clone.added;
         n->is_shared = e->box.clone.is_shared;
@@ -225,7 +225,7 @@ void cay_snapshot_take(struct cay_sandbox *sb, const struct cay_snapshot_new *wh
         cay_str_copy(c->id, sizeof(c->id), n->id);
         cay_snapshot_add(n);
         cay_sandbox_use(sb);
-        cay_service_step_reached(CAY_SERVICE_STEP_snapshot_asked);
+        cay_kill_point_reached(CAY_KILL_POINT_snapshot_asked);
         ask(n, sb);
 }
 

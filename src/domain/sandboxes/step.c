@@ -183,7 +183,7 @@ static void on_restored(struct cay_async *e, const struct cay_error *err)
                 cay_service_fail_job(s, &c->job, &why);
                 return;
         }
-        cay_service_step_reached(CAY_SERVICE_STEP_undo_restored);
+        cay_kill_point_reached(CAY_KILL_POINT_undo_restored);
         cay_recording_stop(sb, "undone");
         snprintf(number, sizeof(number), "%llu", (unsigned long long)(n != NULL ? n->step : 0));
         next = cay_async_new(s, sb, NULL, on_told);

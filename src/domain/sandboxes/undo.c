@@ -115,7 +115,7 @@ static void on_kept(struct cay_job *job)
 
         u->err = job->err;
         if (u->err.code == CAY_OK)
-                cay_service_step_reached(CAY_SERVICE_STEP_undo_kept);
+                cay_kill_point_reached(CAY_KILL_POINT_undo_kept);
         if (u->err.code == CAY_OK &&
             cay_service_step_get(u->service, &u->viewer, u->id, 0, &view, &u->err) == 0)
                 u->asked->kept_as = view.step;
@@ -146,7 +146,7 @@ static void on_stopped(struct cay_job *job)
                 finish(u);
                 return;
         }
-        cay_service_step_reached(CAY_SERVICE_STEP_undo_stopped);
+        cay_kill_point_reached(CAY_KILL_POINT_undo_stopped);
         keep(u);
 }
 

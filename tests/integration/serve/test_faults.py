@@ -16,7 +16,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon import CAY, PATIENCE_S, Daemon, children, wait_for  # noqa: E402
 
-STEPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../src/domain/sandboxes/steps.def")
+STEPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../src/domain/sandboxes/kill_points.def")
 DOWN = (OSError, http.client.HTTPException, ValueError)
 CGROUPS = "/sys/fs/cgroup"
 
@@ -255,7 +255,7 @@ def kill_at(step, after="0"):
 
 def steps():
     with open(STEPS, encoding="utf-8") as f:
-        return re.findall(r"^CAY_SERVICE_STEP\((\w+),", f.read(), re.M)
+        return re.findall(r"^CAY_KILL_POINT\((\w+),", f.read(), re.M)
 
 
 # The story makes one sandbox and runs one command in it before the part that counts.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The front is killed at every step of domain/sandboxes/steps.def, on the real store, with boxes that outlive it: they are played by this
+ * The front is killed at every step of domain/sandboxes/kill_points.def, on the real store, with boxes that outlive it: they are played by this
  * process, which hands out links to them over a socket, as a warden would. What was answered must be there afterwards, nothing may be
  * left that nobody owns, and each lost thing has a cause. A step that the story below does not pass fails the test.
  */
@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 
 #include "foundation/base/parse.h"
-#include "domain/sandboxes/steps.h"
+#include "domain/sandboxes/kill_points.h"
 #include "daemon/store/store_sqlite.h"
 
 #ifndef CAY_TEST_HOOKS
@@ -655,17 +655,17 @@ static void kill_at(const char *step, unsigned after)
 }
 
 /* These boxes keep no files, so there are no snapshots and steps of them: serve/test_faults.py passes these steps. */
-static bool needs_files(enum cay_service_step step)
+static bool needs_files(enum cay_kill_point step)
 {
-        return step == CAY_SERVICE_STEP_create_cloned ||
-               (step >= CAY_SERVICE_STEP_snapshot_asked && step <= CAY_SERVICE_STEP_undo_restored);
+        return step == CAY_KILL_POINT_create_cloned ||
+               (step >= CAY_KILL_POINT_snapshot_asked && step <= CAY_KILL_POINT_undo_restored);
 }
 
 static void at_every_step(void **state)
 {
-        for (unsigned i = 0; i < CAY_SERVICE_STEP_COUNT; i++)
-                if (!needs_files((enum cay_service_step)i))
-                        kill_at(cay_service_step_name((enum cay_service_step)i), 0);
+        for (unsigned i = 0; i < CAY_KILL_POINT_COUNT; i++)
+                if (!needs_files((enum cay_kill_point)i))
+                        kill_at(cay_kill_point_name((enum cay_kill_point)i), 0);
 }
 
 /* Not the first command, nor the first piece of output. */
