@@ -123,6 +123,7 @@ check-style:
 
 format:
 	@find src tests tools bench examples -name '*.[ch]' -exec clang-format -i {} +
+	@tools/wrap_text
 
 tidy:
 	@scripts/bootstrap build style

@@ -5,9 +5,9 @@
  *
  * Theory of operation. The rows take turns (A, B, C, A, B, C, …), so that whatever else the machine does
  * falls on all of them. Each turn is timed from just before posix_spawn to the moment when the program and
- * everything it started have ended: the driver is a subreaper, so a helper that outlives its program is waited
- * for and counted. Before each turn of cay nothing of Cay may be alive or left behind; that look is not timed.
- * No shell is involved; an exit status other than 0 ends the measurement.
+ * everything it started have ended: the driver is a subreaper, so a helper that outlives its program is
+ * waited for and counted. Before each turn of cay nothing of Cay may be alive or left behind; that look is
+ * not timed. No shell is involved; an exit status other than 0 ends the measurement.
  */
 
 #include <errno.h>

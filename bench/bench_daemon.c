@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon's work costs, over REST on TCP loopback: the rows of the design that need `cay serve`, as Markdown. Where a row has a
- * peer, the two take turns in the same run, so that whatever else the machine does falls on both; only ratios of one run compare.
+ * What the daemon's work costs, over REST on TCP loopback: the rows of the design that need `cay serve`, as
+ * Markdown. Where a row has a peer, the two take turns in the same run, so that whatever else the machine
+ * does falls on both; only ratios of one run compare.
  */
 
 #include <errno.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the docker engine costs beside Docker's own program, as Markdown: a sandbox for one command (create + exec + remove over REST, and
- * `cay run`) in turns with `docker run --rm` of the same image and limits, and a command in a running sandbox in turns with `docker exec`.
- * Started by scripts/with_dockerd, on a Docker of its own (DOCKER_HOST). The image is busybox alone: none can be pulled here.
+ * What the docker engine costs beside Docker's own program, as Markdown: a sandbox for one command (create +
+ * exec + remove over REST, and `cay run`) in turns with `docker run --rm` of the same image and limits, and a
+ * command in a running sandbox in turns with `docker exec`. Started by scripts/with_dockerd, on a Docker of
+ * its own (DOCKER_HOST). The image is busybox alone: none can be pulled here.
  */
 
 #include <errno.h>

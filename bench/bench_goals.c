@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report on what several programs of the bench have noted in one file; its exit status is whether all of it holds. */
+/*
+ * The report on what several programs of the bench have noted in one file; its exit status is whether all of
+ * it holds.
+ */
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A `cay serve` of our own for the rows that need one: started in a folder of its own, looked at from outside, stopped, folder removed. */
+/*
+ * A `cay serve` of our own for the rows that need one: started in a folder of its own, looked at from
+ * outside, stopped, folder removed.
+ */
 #pragma once
 
 #include <limits.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Design row 7: what a sandbox costs while others live: with ten, a hundred, three hundred, a thousand alive (--alive), the times of create, exec,
- * list (first page) and stats, and the memory that front and warden have for each.
+ * Design row 7: what a sandbox costs while others live: with ten, a hundred, three hundred, a thousand alive
+ * (--alive), the times of create, exec, list (first page) and stats, and the memory that front and warden
+ * have for each.
  */
 
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Design row 6: a hundred clients at once, each of which creates a sandbox and runs its first command. Timed from the first request
- * to the last command's answer; clients are connected before. In turns with a hundred bubblewrap runs at once.
+ * Design row 6: a hundred clients at once, each of which creates a sandbox and runs its first command. Timed
+ * from the first request to the last command's answer; clients are connected before. In turns with a hundred
+ * bubblewrap runs at once.
  */
 
 #include <poll.h>

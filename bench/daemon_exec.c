@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Design row 4: /bin/true in a running sandbox over REST, in turns with posix_spawn + wait of the same program and an answer without work. */
+/*
+ * Design row 4: /bin/true in a running sandbox over REST, in turns with posix_spawn + wait of the same
+ * program and an answer without work.
+ */
 
 #include <stdio.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Design row 10: one large file into a sandbox and out of it, in turns with a plain copy over loopback: one process reads and sends, the other
- * receives and writes to a file of the same file system (in), or only counts (out). Also: that memory stays what it was.
+ * Design row 10: one large file into a sandbox and out of it, in turns with a plain copy over loopback: one
+ * process reads and sends, the other receives and writes to a file of the same file system (in), or only
+ * counts (out). Also: that memory stays what it was.
  */
 
 #include <errno.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Design row 9: what a command prints as fast as it can, to an HTTP client as bytes and as a stream of events, in turns with the same
- * command through `cat` into a socket over loopback. Lines of text: as events they are a little more on the wire than was printed.
- * The client counts, and the command's own count at the end must be equal.
+ * Design row 9: what a command prints as fast as it can, to an HTTP client as bytes and as a stream of
+ * events, in turns with the same command through `cat` into a socket over loopback. Lines of text: as events
+ * they are a little more on the wire than was printed. The client counts, and the command's own count at the
+ * end must be equal.
  */
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Design row 3: create + exec + destroy over REST on one keep-alive connection, cold (no pool), in turns with one bubblewrap
- * run of the same command. Destroyed means answered: what the sandbox had is gone by then.
+ * Design row 3: create + exec + destroy over REST on one keep-alive connection, cold (no pool), in turns with
+ * one bubblewrap run of the same command. Destroyed means answered: what the sandbox had is gone by then.
  */
 
 #include <stdbool.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers while sandboxes take every processor: GET /health and create, first with nothing else, then beside sandboxes whose commands
- * never wait (two per processor). The ratio of the 99th percentiles is what a caller notices of somebody else's work.
+ * Answers while sandboxes take every processor: GET /health and create, first with nothing else, then beside
+ * sandboxes whose commands never wait (two per processor). The ratio of the 99th percentiles is what a caller
+ * notices of somebody else's work.
  */
 
 #include <stdio.h>

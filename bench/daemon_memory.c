@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Design rows 7 and 8: what idle sandboxes take of memory, kernel included; and what front and warden take themselves while thousands of
- * sandboxes come and go.
+ * Design rows 7 and 8: what idle sandboxes take of memory, kernel included; and what front and warden take
+ * themselves while thousands of sandboxes come and go.
  *
- * "All told" is a sum of what the kernel counts, not of what the machine has left: MemAvailable moves by tens of megabytes by itself
- * (caches, pages on their way to the disk), which is more than a hundred idle sandboxes take. Counted are the sandboxes' processes
- * (PSS of smaps_rollup: shared pages in equal parts), the growth of front and warden, and the growth of what the kernel has for itself and
- * cannot give back: SUnreclaim, KernelStack, PageTables, Percpu, and Shmem (a sandbox's tmpfs). Other programs' growth counts as
- * ours: on a quiet machine there is none.
+ * "All told" is a sum of what the kernel counts, not of what the machine has left: MemAvailable moves by tens
+ * of megabytes by itself (caches, pages on their way to the disk), which is more than a hundred idle
+ * sandboxes take. Counted are the sandboxes' processes (PSS of smaps_rollup: shared pages in equal parts),
+ * the growth of front and warden, and the growth of what the kernel has for itself and cannot give back:
+ * SUnreclaim, KernelStack, PageTables, Percpu, and Shmem (a sandbox's tmpfs). Other programs' growth counts
+ * as ours: on a quiet machine there is none.
  */
 
 #include <dirent.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Design rows 2, 5 and 6 with boxes made ahead: a life from a warm pool, Python in a fresh sandbox of it, a hundred at once from a pool of a hundred. A
- * daemon of its own has that pool. Before each turn the pool is full again, as it is between the requests of people; how fast it fills is
- * what the rows without a pool say.
+ * Design rows 2, 5 and 6 with boxes made ahead: a life from a warm pool, Python in a fresh sandbox of it, a
+ * hundred at once from a pool of a hundred. A daemon of its own has that pool. Before each turn the pool is
+ * full again, as it is between the requests of people; how fast it fills is what the rows without a pool say.
  */
 
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of `make bench` that need a daemon: one function in one file each, taken from the table in bench_daemon.c. A row prints its own
- * part of the report (Markdown) and returns 0, or -1 after saying on stderr what went wrong.
+ * The rows of `make bench` that need a daemon: one function in one file each, taken from the table in
+ * bench_daemon.c. A row prints its own part of the report (Markdown) and returns 0, or -1 after saying on
+ * stderr what went wrong.
  */
 #pragma once
 
@@ -13,13 +14,13 @@
 struct bench {
         struct daemon daemon;
         struct client client; /* one keep-alive connection, for rows that need one */
-        struct rival *
-                bubblewrap; /* NULL: not on this machine. Opened before the daemon: it waits for every child */
-        int rounds;         /* of rows that take turns */
-        int sandboxes;      /* made and unmade for the row on memory */
-        int mebibytes;      /* of a transferred file */
-        int alive;          /* at most, for the row on many sandboxes */
-        const char *build;  /* borrowed */
+        /* NULL: not on this machine. Opened before the daemon: it waits for every child */
+        struct rival *bubblewrap;
+        int rounds;        /* of rows that take turns */
+        int sandboxes;     /* made and unmade for the row on memory */
+        int mebibytes;     /* of a transferred file */
+        int alive;         /* at most, for the row on many sandboxes */
+        const char *build; /* borrowed */
 };
 
 int row_life(struct bench *b); /* create + exec + destroy */

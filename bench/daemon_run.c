@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One-shots: POST /api/run beside `cay run`, for /bin/true, and for many small Python programs of our own, each of which checks its own result, four
- * at once: on the bare machine, by `cay run`, by POST /api/run. Programs that fail end the row.
+ * One-shots: POST /api/run beside `cay run`, for /bin/true, and for many small Python programs of our own,
+ * each of which checks its own result, four at once: on the bare machine, by `cay run`, by POST /api/run.
+ * Programs that fail end the row.
  */
 
 #include <poll.h>

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The floor below `cay run -- /bin/true`: the system calls that make and remove such a sandbox, in the same processes and the same
- * order, with nothing around them. No option, plan, protocol, limit check, trace, event loop or error text: what fails ends it. The row
- * of `cay run` beside this one says what Cay's own code costs; this one alone says what the kernel takes for what Cay asks of it.
+ * The floor below `cay run -- /bin/true`: the system calls that make and remove such a sandbox, in the same
+ * processes and the same order, with nothing around them. No option, plan, protocol, limit check, trace,
+ * event loop or error text: what fails ends it. The row of `cay run` beside this one says what Cay's own code
+ * costs; this one alone says what the kernel takes for what Cay asks of it.
  *
  *   floor PLACE…     PLACE: what a sandbox has covered below /proc (bench asks one)
  *
- * Processes: this one (in place of cay) starts itself as "warden". That makes record, cgroups and mounts; its helper clones the box's
- * first process and makes the network namespace; the first process builds the root and executes this program again as "init"; its
- * child becomes the command. Filters have the length of ours and allow everything.
+ * Processes: this one (in place of cay) starts itself as "warden". That makes record, cgroups and mounts; its
+ * helper clones the box's first process and makes the network namespace; the first process builds the root
+ * and executes this program again as "init"; its child becomes the command. Filters have the length of ours
+ * and allow everything.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which rows hold. Every program of the bench notes its ratios here, and says at its end which of them hold. With CAY_BENCH_RESULTS=FILE they
- * are also appended to that file ("id value" lines), from which bench_goals makes the report on all programs.
+ * Which rows hold. Every program of the bench notes its ratios here, and says at its end which of them hold.
+ * With CAY_BENCH_RESULTS=FILE they are also appended to that file ("id value" lines), from which bench_goals
+ * makes the report on all programs.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A keep-alive HTTP/1.1 client for measuring: blocking, one connection over TCP loopback, one request at a time. Answers are read
- * by the CLI's reader. Every wait ends after a minute. Functions say what went wrong on stderr and return -1.
+ * A keep-alive HTTP/1.1 client for measuring: blocking, one connection over TCP loopback, one request at a
+ * time. Answers are read by the CLI's reader. Every wait ends after a minute. Functions say what went wrong
+ * on stderr and return -1.
  */
 #pragma once
 
@@ -33,7 +34,9 @@ int client_send_head(struct client *c, const char *method, const char *path, uns
 
 /* Reads the answer's head; then client_read until 0. */
 int client_begin(struct client *c);
-/* Some bytes of the body, or 0 at its end. Without copying: *ret points into the client until its next call. */
+/*
+ * Some bytes of the body, or 0 at its end. Without copying: *ret points into the client until its next call.
+ */
 ssize_t client_read(struct client *c, const char **ret);
 /* The whole answer (of at most size - 1 bytes) as text, and its status. */
 int client_take_text(struct client *c, char *text, size_t size);

@@ -195,7 +195,10 @@ static void add_bubblewrap(struct rival *rival, int *at)
                 add_three(rival, at, "--symlink", usr_links[i][0], usr_links[i][1]);
 }
 
-/* What cay's box has mounted, one place a line: asked of a box itself, so that the rival gets what is really there. */
+/*
+ * What cay's box has mounted, one place a line: asked of a box itself, so that the rival gets what is really
+ * there.
+ */
 static char *ask_box_for_mounts(const char *build)
 {
         char command[PATH_MAX + 128];
@@ -241,9 +244,10 @@ static int open_floor(const char *build, struct rival *rival)
 }
 
 /*
- * The same root, /proc and /dev as cay's box, as far as bubblewrap's options go: folders, the parts of /etc, every file of /proc
- * that is covered. The five small files of /etc that cay writes are left out, in bubblewrap's favour; so is everything it
- * has no option for (limits, filter, landlock, ids of its own, truthful figures that change).
+ * The same root, /proc and /dev as cay's box, as far as bubblewrap's options go: folders, the parts of /etc,
+ * every file of /proc that is covered. The five small files of /etc that cay writes are left out, in
+ * bubblewrap's favour; so is everything it has no option for (limits, filter, landlock, ids of its own,
+ * truthful figures that change).
  */
 static int open_bubblewrap(const char *build, struct rival *rival)
 {

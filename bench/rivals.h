@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs that bench compares: for each the command line that runs /bin/true in a fresh box, what must be
- * made before (runc's bundle, Docker's image), and how to start and wait for it without a shell.
+ * The programs that bench compares: for each the command line that runs /bin/true in a fresh box, what must
+ * be made before (runc's bundle, Docker's image), and how to start and wait for it without a shell.
  */
 #pragma once
 
@@ -40,7 +40,10 @@ void rivals_close(struct rival *rival);
 /* Starts argv with /dev/null as stdin and stdout; 0 or -errno. */
 int rivals_spawn(char *const argv[], pid_t *ret_pid);
 
-/* Waits for pid and then for every orphan that came to us; pid's wait status. *ret_cpu_ms: what all of them took of the processors. */
+/*
+ * Waits for pid and then for every orphan that came to us; pid's wait status. *ret_cpu_ms: what all of them
+ * took of the processors.
+ */
 int rivals_wait_all(pid_t pid, double *ret_cpu_ms);
 
 /* `cay run` of another build, to be compared with this one in the same rounds. */

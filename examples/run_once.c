@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_once RUN-ID WORKSPACE SECONDS MEGABYTES COMMAND: one shell command in a sandbox, its output here, its end in one line.
+ * run_once RUN-ID WORKSPACE SECONDS MEGABYTES COMMAND: one shell command in a sandbox, its output here, its
+ * end in one line.
  *
  *         cc run_once.c $(pkg-config --cflags --libs cay) -o run_once
  *         ./run_once task-123 /tmp/workspace 30 256 'echo hello'

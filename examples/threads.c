@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * threads [THREADS [RUNS]]: several threads, each with a task of its own that it runs several times; live output, counted.
+ * threads [THREADS [RUNS]]: several threads, each with a task of its own that it runs several times; live
+ * output, counted.
  *
  *         cc threads.c $(pkg-config --cflags --libs cay) -pthread -o threads
  *

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints the OpenAPI document of a daemon, without one: tools/update_openapi writes sdk/openapi.json from it. */
+/*
+ * Prints the OpenAPI document of a daemon, without one: tools/update_openapi writes sdk/openapi.json from it.
+ */
 #include <stdio.h>
 
 #include "dialects/containers/containers.h"

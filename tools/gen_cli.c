@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes the tables of src/cay/cli/ops.h, and the verbs that ops' rows ask for, as C, from the op table itself: run at build time. Pointers in a static program cost at every
- * start, for a table that `cay run` never looks at: so what is written holds none. Texts lie in one array, rows have places in it,
- * and a function makes the tables when they are first asked for.
+ * Writes the tables of src/cay/cli/ops.h, and the verbs that ops' rows ask for, as C, from the op table
+ * itself: run at build time. Pointers in a static program cost at every start, for a table that `cay run`
+ * never looks at: so what is written holds none. Texts lie in one array, rows have places in it, and a
+ * function makes the tables when they are first asked for.
  */
 #include <inttypes.h>
 #include <stdio.h>

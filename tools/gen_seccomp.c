@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes seccomp_filters.h from src/cay-init/seccomp_policy.def at build time: the BPF program and the names of calls.
- * `gen_seccomp` writes the header to stdout; `gen_seccomp --self-test` checks the program against the policy.
- * Built with CAY_GEN_FRONT it does the same for the front: seccomp_front.h from src/cay-front/seccomp_front.def, where what is denied traps.
- * Built with CAY_GEN_INIT it makes seccomp_init.h, the filter of cay-init itself: src/cay-init/seccomp_init.def added to the commands' policy.
+ * Makes seccomp_filters.h from src/cay-init/seccomp_policy.def at build time: the BPF program and the names
+ * of calls. `gen_seccomp` writes the header to stdout; `gen_seccomp --self-test` checks the program against
+ * the policy. Built with CAY_GEN_FRONT it does the same for the front: seccomp_front.h from
+ * src/cay-front/seccomp_front.def, where what is denied traps. Built with CAY_GEN_INIT it makes
+ * seccomp_init.h, the filter of cay-init itself: src/cay-init/seccomp_init.def added to the commands' policy.
  *
  * Theory of operation
  *
- * The program is one balanced search over system call numbers. Every piece of it (a leaf, the tests of one call, a
- * whole subtree) is a block that ends in a return on every path and jumps only forward within itself, so blocks can be
- * put one behind the other without fixing any offset. Conditional jumps reach 255 instructions; where a left subtree
- * is longer, an unconditional jump (32 bits) carries the rest.
+ * The program is one balanced search over system call numbers. Every piece of it (a leaf, the tests of one
+ * call, a whole subtree) is a block that ends in a return on every path and jumps only forward within itself,
+ * so blocks can be put one behind the other without fixing any offset. Conditional jumps reach 255
+ * instructions; where a left subtree is longer, an unconditional jump (32 bits) carries the rest.
  *
- * A call's number is had by turning the macro __NR_call into a string: where the headers lack it the string is no
- * number, and the row vanishes. So the policy needs no #ifdef. Numbers are those of the machine that builds.
+ * A call's number is had by turning the macro __NR_call into a string: where the headers lack it the string
+ * is no number, and the row vanishes. So the policy needs no #ifdef. Numbers are those of the machine that
+ * builds.
  *
- * The self-test evaluates the rows directly, in plain C that shares nothing with the code generator, and runs the
- * program in a small interpreter over every number and every argument value that a test can tell apart. A second table
- * in it, written by hand, says what must be refused and allowed whatever the policy file says.
+ * The self-test evaluates the rows directly, in plain C that shares nothing with the code generator, and runs
+ * the program in a small interpreter over every number and every argument value that a test can tell apart. A
+ * second table in it, written by hand, says what must be refused and allowed whatever the policy file says.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -359,7 +361,10 @@ static int loaded_after(const struct test *t)
         return t->op == OP_HAS || (t->op != OP_IN && t->mask == UINT32_MAX) ? (int)t->arg : -1;
 }
 
-/* Is A among the 32 numbers from `value` on, and has its bit? Else behind the rule, `left` instructions from here. */
+/*
+ * Is A among the 32 numbers from `value` on, and has its bit? Else behind the rule, `left` instructions from
+ * here.
+ */
 static void put_in(struct block *b, const struct test *t, size_t left)
 {
         if (t->value != 0)
@@ -372,8 +377,8 @@ static void put_in(struct block *b, const struct test *t, size_t left)
 }
 
 /*
- * One rule: its tests, each jumping behind the rule when it fails, then the return. Writes to *loaded what A holds
- * where the next rule starts: known only if every failing test leaves the same argument there.
+ * One rule: its tests, each jumping behind the rule when it fails, then the return. Writes to *loaded what A
+ * holds where the next rule starts: known only if every failing test leaves the same argument there.
  */
 static void put_rule(struct block *b, const struct rule *rule, int *loaded)
 {
@@ -517,8 +522,9 @@ static size_t shared_return(const struct block *b, size_t from, size_t target)
 }
 
 /*
- * Four of ten instructions are returns, and the kernel's checks and its compiler pay for each when a command starts: branches
- * share returns, and those that nobody reaches any more go. Positions only shrink, so every jump stays in reach.
+ * Four of ten instructions are returns, and the kernel's checks and its compiler pay for each when a command
+ * starts: branches share returns, and those that nobody reaches any more go. Positions only shrink, so every
+ * jump stays in reach.
  */
 static void share_returns(struct block *b)
 {
@@ -759,8 +765,9 @@ static void values_of(const struct row *row, unsigned arg, struct values *ret)
 }
 
 /*
- * Commands inherit a filter that has additions and put their own on top of it. The stricter answer counts (an errno before a notification), so
- * it must let pass what theirs lets pass, and must not answer by itself what theirs reports.
+ * Commands inherit a filter that has additions and put their own on top of it. The stricter answer counts (an
+ * errno before a notification), so it must let pass what theirs lets pass, and must not answer by itself what
+ * theirs reports.
  */
 static void check_inherited(const struct row *row, const struct seccomp_data *d, uint32_t got)
 {

@@ -2,12 +2,14 @@
 /*
  * cay-agent: lets one paired daemon make sandboxes on this machine (`cay agent`).
  *
- * Theory of operation. The agent dials the daemon, so nothing listens here; or, behind a tunnel of its user, it is dialled. Both prove their keys (docs/agent-link.md), then the agent
- * serves requests about boxes with the native engine, over a link to the warden that its keeper started (keep.h). Box links are relayed as
- * channels. A lost connection is dialled again, with growing and random pauses; the boxes live on meanwhile, and box links continue by
- * themselves. The daemon can ask for boxes and nothing else. Whether there are any, with which folders, and whether they isolate is said by
- * the rules of this machine's user (rules.h), some of which ask in the terminal first (prompt.h). When the agent ends, its boxes end; when
- * it crashes, the keeper starts it again, and they live on.
+ * Theory of operation. The agent dials the daemon, so nothing listens here; or, behind a tunnel of its user,
+ * it is dialled. Both prove their keys (docs/agent-link.md), then the agent serves requests about boxes with
+ * the native engine, over a link to the warden that its keeper started (keep.h). Box links are relayed as
+ * channels. A lost connection is dialled again, with growing and random pauses; the boxes live on meanwhile,
+ * and box links continue by themselves. The daemon can ask for boxes and nothing else. Whether there are any,
+ * with which folders, and whether they isolate is said by the rules of this machine's user (rules.h), some of
+ * which ask in the terminal first (prompt.h). When the agent ends, its boxes end; when it crashes, the keeper
+ * starts it again, and they live on.
  */
 #pragma once
 

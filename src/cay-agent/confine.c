@@ -27,12 +27,15 @@ const struct sys_seccomp_row *agent_calls(unsigned *ret_count)
         return rows;
 }
 
-/* Folders that a name's lookup reads (with its modules), or that hold certificates; files in them are replaced rather than written. */
+/*
+ * Folders that a name's lookup reads (with its modules), or that hold certificates; files in them are
+ * replaced rather than written.
+ */
 static const char *const readable[] = { "/etc", "/usr", "/lib", "/lib64", "/var/lib/ca-certificates" };
 
 /*
- * A folder of the user is opened with O_PATH, which landlock leaves alone and which reads nothing: it is for the warden, which has its own
- * bounds.
+ * A folder of the user is opened with O_PATH, which landlock leaves alone and which reads nothing: it is for
+ * the warden, which has its own bounds.
  */
 static int close_files(bool is_listening)
 {

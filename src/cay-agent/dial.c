@@ -227,8 +227,9 @@ void agent_dial_abort(struct agent_dial *d)
 }
 
 /*
- * Where this machine's distribution keeps its certificates, if not where our OpenSSL looks: one that was built for another distribution does
- * not know. A folder, from which the needed one is read, before a file, all of which is.
+ * Where this machine's distribution keeps its certificates, if not where our OpenSSL looks: one that was
+ * built for another distribution does not know. A folder, from which the needed one is read, before a file,
+ * all of which is.
  */
 static void find_certificates(void)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From an address to an open WebSocket: name, TCP, TLS, the upgrade. One try at a time; zeroed before the first. */
+/*
+ * From an address to an open WebSocket: name, TCP, TLS, the upgrade. One try at a time; zeroed before the
+ * first.
+ */
 #pragma once
 
 #include "cay/client/url.h"

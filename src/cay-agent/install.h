@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay agent --install`: a systemd unit that runs this agent from now on, also after a reboot: of this user's manager, or root's of the
- * machine. The machine is paired before, since a service has no terminal to type a code in. --uninstall ends the service and removes it.
+ * `cay agent --install`: a systemd unit that runs this agent from now on, also after a reboot: of this user's
+ * manager, or root's of the machine. The machine is paired before, since a service has no terminal to type a
+ * code in. --uninstall ends the service and removes it.
  */
 #pragma once
 

@@ -109,7 +109,10 @@ static uint64_t or_any(uint64_t most)
         return most > 0 ? most : UINT64_MAX;
 }
 
-/* The agent refuses more than the rules allow, with better words; the warden does it for one that was taken over. */
+/*
+ * The agent refuses more than the rules allow, with better words; the warden does it for one that was taken
+ * over.
+ */
 static int tell_most(const struct agent_keep *k, const struct agent_rules *rules)
 {
         const struct agent_most *m = &rules->most;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Being dialled (`--listen`): daemons come by WebSocket, mostly through a tunnel of this machine's user, which ends their TLS.
+ * Being dialled (`--listen`): daemons come by WebSocket, mostly through a tunnel of this machine's user,
+ * which ends their TLS.
  *
- * Theory of operation. Everybody may knock. A guest that has not proven itself costs a few kilobytes and has little time; where there are many,
- * the oldest of them makes room. One that is proven takes the place of the one that is served: a daemon may notice earlier than we do that
- * its connection is dead. A request with an Origin comes from a web page in somebody's browser, which is no daemon, and is refused.
+ * Theory of operation. Everybody may knock. A guest that has not proven itself costs a few kilobytes and has
+ * little time; where there are many, the oldest of them makes room. One that is proven takes the place of the
+ * one that is served: a daemon may notice earlier than we do that its connection is dead. A request with an
+ * Origin comes from a web page in somebody's browser, which is no daemon, and is refused.
  */
 #pragma once
 

@@ -92,8 +92,8 @@ static void distrust(struct agent_peer *p)
                 fail(p, a->state.is_paired
                                 ? "who connected is not the daemon that this machine was paired with"
                                 : "who connected does not know the pairing code");
-        else if (
-                a->state.is_paired) /* somebody else answers there: it learns nothing, and may go away again */
+        /* somebody else answers there: it learns nothing, and may go away again */
+        else if (a->state.is_paired)
                 fail(p, "the server is not the daemon that this machine was paired with");
         else
                 agent_leave(

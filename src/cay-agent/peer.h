@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whoever is at the other end of a connection: a stranger until it has proven that it is the daemon. The same whether this machine dialled
- * (dial.h) or was dialled (listen.h), except for what a stranger can bring about: where everybody may knock, nothing that is said before the
- * proof ends the agent, and HELLO tells no more than the key.
+ * Whoever is at the other end of a connection: a stranger until it has proven that it is the daemon. The same
+ * whether this machine dialled (dial.h) or was dialled (listen.h), except for what a stranger can bring
+ * about: where everybody may knock, nothing that is said before the proof ends the agent, and HELLO tells no
+ * more than the key.
  */
 #pragma once
 

@@ -112,7 +112,10 @@ void agent_prompt_open(struct agent_prompt *p, struct cay_loop *loop, int fd,
         raw.c_cc[VTIME] = 0;
         if (tcsetattr(fd, TCSANOW, &raw) < 0)
                 return;
-        /* Moved to the background, the agent serves on instead of being stopped. The programs that it starts are running. */
+        /*
+         * Moved to the background, the agent serves on instead of being stopped. The programs that it starts
+         * are running.
+         */
         signal(SIGTTIN, SIG_IGN);
         signal(SIGTTOU, SIG_IGN);
         p->fd = fd;

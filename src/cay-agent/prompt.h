@@ -2,10 +2,11 @@
 /*
  * The agent's terminal: questions that rules ask, and the key that stops everything.
  *
- * Theory of operation. While the agent is in the foreground of a terminal, keys are read one by one and are not shown. Questions are asked
- * one after the other; each is answered with y (once), a (always) or n, or refused when its time is over. q stops the agent and with it
- * every sandbox, at any time, as Ctrl-C does. Without a terminal every question is refused at once. In the background nothing is read,
- * and the terminal is left as it is.
+ * Theory of operation. While the agent is in the foreground of a terminal, keys are read one by one and are
+ * not shown. Questions are asked one after the other; each is answered with y (once), a (always) or n, or
+ * refused when its time is over. q stops the agent and with it every sandbox, at any time, as Ctrl-C does.
+ * Without a terminal every question is refused at once. In the background nothing is read, and the terminal
+ * is left as it is.
  */
 #pragma once
 

@@ -297,7 +297,9 @@ static bool asks_folder(const struct agent_rules *r, const struct agent_folder *
         return !is_remembered(r, rule);
 }
 
-/* The rule that allows a folder, and those of folders below it: all of them hold for whoever has the folder. */
+/*
+ * The rule that allows a folder, and those of folders below it: all of them hold for whoever has the folder.
+ */
 static bool concerns(const struct agent_rules *r, unsigned nr, const char *path)
 {
         return path[0] && (&r->folders[nr] == find(r, path) || is_below(&r->folders[nr], path));

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the user of this machine allows a daemon: read from the user's file before the daemon's first byte is, and never widened by the
- * daemon. Without a file: sandboxes, isolated, and no folder.
+ * What the user of this machine allows a daemon: read from the user's file before the daemon's first byte is,
+ * and never widened by the daemon. Without a file: sandboxes, isolated, and no folder.
  *
  *      sandboxes allow                 # or: ask, deny
  *      commands isolated               # or: user: without isolation, as this user
  *      folder /home/me/project rw ask  # ro, cow or rw; allow or ask
  *      most memory 4g                  # of each sandbox: memory, cpus, pids, disk; or sandboxes: at once
  *
- * A folder is the folder named and all below it; the longest name that fits decides. "cow": commands may write, and the folder stays as
- * it is. Folders are opened when the file is read: what is moved to their place later is not reached. Paths below them are resolved
- * without links, and never above them.
+ * A folder is the folder named and all below it; the longest name that fits decides. "cow": commands may
+ * write, and the folder stays as it is. Folders are opened when the file is read: what is moved to their
+ * place later is not reached. Paths below them are resolved without links, and never above them.
  *
- * A rule that asks needs a yes in the agent's terminal. A yes for always is remembered, for that rule as it is written and for that
- * daemon; a rule that is changed asks again.
+ * A rule that asks needs a yes in the agent's terminal. A yes for always is remembered, for that rule as it
+ * is written and for that daemon; a rule that is changed asks again.
  */
 #pragma once
 
@@ -62,15 +62,18 @@ void agent_rules_done(struct agent_rules *r);
 /* ALLOW; PROMPT: the question is ret_question; DENY: err says which rule is missing. */
 enum agent_verdict agent_rules_judge(const struct agent_rules *r, const struct agent_wish *wish,
                                      char ret_question[AGENT_RULE_TEXT], struct cay_error *err);
-/* Whether another sandbox with these limits may be made, where there are so many. -1: err says which rule forbids it. */
+/*
+ * Whether another sandbox with these limits may be made, where there are so many. -1: err says which rule
+ * forbids it.
+ */
 int agent_rules_check_limits(const struct agent_rules *r, const struct cay_limits *limits, unsigned sandboxes,
                              struct cay_error *err);
 bool agent_rules_has_most(const struct agent_rules *r);
 /* The wish's questions need not be asked again. */
 int agent_rules_remember(struct agent_rules *r, const struct agent_wish *wish, struct cay_error *err);
 /*
- * Where the wish's folder is, for the warden, which has the rules' folders and opens it: the rule's number from 1, and the path below its
- * folder. 0: none was wanted, or none fits.
+ * Where the wish's folder is, for the warden, which has the rules' folders and opens it: the rule's number
+ * from 1, and the path below its folder. 0: none was wanted, or none fits.
  */
 unsigned agent_rules_place(const struct agent_rules *r, const struct agent_wish *wish,
                            const char **ret_below);

@@ -2,10 +2,10 @@
 /*
  * One call of the Docker Engine API after the other, each on a connection of its own.
  *
- * Theory of operation. A call is tried again, after growing pauses, as long as nobody can have heard it: Docker could not be
- * reached at all. One that may be repeated (it asks, or has the same result the second time) is also tried again when the
- * connection broke. Each has a deadline for everything together. The version in every path is the lower one of ours and
- * the daemon's, learnt by the first call.
+ * Theory of operation. A call is tried again, after growing pauses, as long as nobody can have heard it:
+ * Docker could not be reached at all. One that may be repeated (it asks, or has the same result the second
+ * time) is also tried again when the connection broke. Each has a deadline for everything together. The
+ * version in every path is the lower one of ours and the daemon's, learnt by the first call.
  */
 #pragma once
 
@@ -50,7 +50,10 @@ struct docker_call_request {
 };
 
 struct docker_call { /* embedded, zeroed; free again inside on_done, on_stream */
-        /* status 0: no answer, err says why. `body` is there until the owner lets go of it (docker_call_done). */
+        /*
+         * status 0: no answer, err says why. `body` is there until the owner lets go of it
+         * (docker_call_done).
+         */
         void (*on_done)(struct docker_call *c);
         void (*on_stream)(struct docker_call *c, struct cay_duplex *duplex, struct cay_buf *rest);
         /* For answers without an end: pieces as they come, then on_done. NULL: collected in `body`. */
@@ -80,5 +83,7 @@ void docker_api_look_up(
 void docker_call_begin(struct docker_call *c, struct docker_api *api, const struct docker_call_request *req);
 void docker_call_abort(struct docker_call *c); /* tells nothing; fine when it is not active */
 void docker_call_done(struct docker_call *c);  /* frees the body */
-/* An answer's own words ({"message": …}), made printable, into err with a code after its status. Always -1. */
+/*
+ * An answer's own words ({"message": …}), made printable, into err with a code after its status. Always -1.
+ */
 int docker_call_fail(const struct docker_call *c, const char *what, struct cay_error *err);

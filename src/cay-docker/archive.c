@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What goes into a container before its start. Init's file belongs to root and can be run but not read: the kernel makes whoever runs
- * it undumpable from the first instruction. Its configuration, with the secret, lies in a folder of the sandbox's user, so
- * that init can remove it.
+ * What goes into a container before its start. Init's file belongs to root and can be run but not read: the
+ * kernel makes whoever runs it undumpable from the first instruction. Its configuration, with the secret,
+ * lies in a folder of the sandbox's user, so that init can remove it.
  */
 #include <errno.h>
 #include <string.h>
@@ -121,8 +121,9 @@ static int put_certificates(const struct docker_plan *p, const struct cay_buf *h
 }
 
 /*
- * With a read-only root an archive may go into a volume only, and of one that goes into /workspace Docker leaves out the member ".", which is that
- * folder. By its name from above the folder is a member like any other, and Docker sees that it is not outside.
+ * With a read-only root an archive may go into a volume only, and of one that goes into /workspace Docker
+ * leaves out the member ".", which is that folder. By its name from above the folder is a member like any
+ * other, and Docker sees that it is not outside.
  */
 int docker_order_put_workspace(struct cay_buf *out)
 {

@@ -313,7 +313,10 @@ static int read_init(struct docker_broker *b, struct cay_error *err)
         return r < 0 ? cay_fail_sys(err, CAY_UNAVAILABLE, r, "read %.200s", path) : 0;
 }
 
-/* A host without certificates has none to add to the daemon's. They are as they were at the start: later no file can be opened. */
+/*
+ * A host without certificates has none to add to the daemon's. They are as they were at the start: later no
+ * file can be opened.
+ */
 static void read_certificates(struct docker_broker *b)
 {
         cay_buf_init(&b->certificates, DOCKER_CERTIFICATES_MAX);
@@ -345,7 +348,10 @@ static int set_up(struct docker_broker *b, int argc, char **argv, struct cay_err
         return r < 0 ? cay_fail_sys(err, CAY_INTERNAL, r, "watch the front's socket") : 0;
 }
 
-/* What cannot be done at all is told to the front, too: it shows to whoever started us as an end without an answer otherwise. */
+/*
+ * What cannot be done at all is told to the front, too: it shows to whoever started us as an end without an
+ * answer otherwise.
+ */
 static void refuse(const struct cay_error *why)
 {
         struct docker_answer a = { .type = DOCKER_hello, .seq = 1 };

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cay-docker's state, shared by the files of this folder: broker.c answers the front, which helper/server hears for it, task*.c
- * carry one request out, measure.c asks for figures beside them, sync.c knows what Docker has. One per process.
+ * cay-docker's state, shared by the files of this folder: broker.c answers the front, which helper/server
+ * hears for it, task*.c carry one request out, measure.c asks for figures beside them, sync.c knows what
+ * Docker has. One per process.
  *
- * Theory of operation. Docker's socket is root on that machine, so this program holds it and the front does not. A front's request
- * is a task: a short chain of API calls, each awaited in turn; tasks of one box run one after the other. A box is a container with our
- * labels that this program made or found by them, and is spoken of to Docker by Docker's own id, so nothing that a front
- * writes becomes a part of a path. When the front goes, a keeper may bring the next one and boxes stay; without a keeper
- * they are removed and the program ends. When the keeper goes the daemon has ended: nobody would hold boxes to their time any more, so they are
- * stopped, and what is kept of them stays. Over an upgrade, of which the keeper tells, they go on.
+ * Theory of operation. Docker's socket is root on that machine, so this program holds it and the front does
+ * not. A front's request is a task: a short chain of API calls, each awaited in turn; tasks of one box run
+ * one after the other. A box is a container with our labels that this program made or found by them, and is
+ * spoken of to Docker by Docker's own id, so nothing that a front writes becomes a part of a path. When the
+ * front goes, a keeper may bring the next one and boxes stay; without a keeper they are removed and the
+ * program ends. When the keeper goes the daemon has ended: nobody would hold boxes to their time any more, so
+ * they are stopped, and what is kept of them stays. Over an upgrade, of which the keeper tells, they go on.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests about images: who may begin what, who follows it, how it ends. A build that Docker has carried out is an answer, however it
- * ended: with CAY_OK, its state, step and error. Errors are for what was not even begun.
+ * Requests about images: who may begin what, who follows it, how it ends. A build that Docker has carried out
+ * is an answer, however it ended: with CAY_OK, its state, step and error. Errors are for what was not even
+ * begun.
  */
 #include "cay-docker/build.h"
 

@@ -2,13 +2,14 @@
 /*
  * Images of templates: built from a Dockerfile, found again by their labels, removed.
  *
- * Theory of operation. A front names a template. Which files that means is read from the registry (build_context.h), and Docker is asked for a
- * build with options that are fixed here or stand in the registry: no privileges, no network unless the template says so, a
- * limit of memory, a deadline. An image is one of ours by its labels: cay.template, cay.instance and cay.context, the hash of what
- * it was built from; so nothing has to be remembered over a restart, and what has not changed is not built again. A template
- * is built once at a time; whoever asks for a build that runs follows it. It goes on while somebody reads its output, and when nobody
- * does unless all who came asked for its end then. The newest image of a template is the one that boxes are made of; those before it are removed where no
- * container needs them.
+ * Theory of operation. A front names a template. Which files that means is read from the registry
+ * (build_context.h), and Docker is asked for a build with options that are fixed here or stand in the
+ * registry: no privileges, no network unless the template says so, a limit of memory, a deadline. An image is
+ * one of ours by its labels: cay.template, cay.instance and cay.context, the hash of what it was built from;
+ * so nothing has to be remembered over a restart, and what has not changed is not built again. A template is
+ * built once at a time; whoever asks for a build that runs follows it. It goes on while somebody reads its
+ * output, and when nobody does unless all who came asked for its end then. The newest image of a template is
+ * the one that boxes are made of; those before it are removed where no container needs them.
  *
  * Output goes line by line to the descriptor that came with each request (build_readers.h).
  */
@@ -60,7 +61,9 @@ void docker_image_row_set(struct docker_image_row *row,
                           const struct docker_found *f); /* NULL: it has no image */
 void docker_image_row_put(const struct docker_image_row *row, bool is_building, struct docker_answer *a);
 
-/* build_found.c: Docker's list of images. Those of `instance`; name NULL: of any template. Returns how many. */
+/*
+ * build_found.c: Docker's list of images. Those of `instance`; name NULL: of any template. Returns how many.
+ */
 unsigned docker_found_read(const struct cay_json_value *list, const char *instance, const char *name,
                            struct docker_found *ret, unsigned max);
 /* The newest of a template; NULL: none. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * build_context.h in a process of its own: reading a template's folder may take long, and boxes must not wait for it. The child has no
- * descriptor of ours (Docker's socket least of all), and where the kernel has landlock it can open nothing but files below the
- * registry's folder. Its records come through a pipe, its archive in a memory file.
+ * build_context.h in a process of its own: reading a template's folder may take long, and boxes must not wait
+ * for it. The child has no descriptor of ours (Docker's socket least of all), and where the kernel has
+ * landlock it can open nothing but files below the registry's folder. Its records come through a pipe, its
+ * archive in a memory file.
  */
 #pragma once
 

@@ -200,7 +200,10 @@ static int add_folder(struct walk *w, int dirfd, const char *name, const struct 
         return walk_folder(w, fd, depth + 1, err);
 }
 
-/* The Dockerfile goes along whatever is said of it; what is neither file, folder nor link has no place in an archive. */
+/*
+ * The Dockerfile goes along whatever is said of it; what is neither file, folder nor link has no place in an
+ * archive.
+ */
 static int add_entry(struct walk *w, int dirfd, const char *name, unsigned depth, struct cay_error *err)
 {
         bool is_out = docker_ignore_has(&w->ignore, w->path) && strcmp(w->path, w->c->dockerfile) != 0;

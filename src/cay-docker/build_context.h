@@ -2,10 +2,12 @@
 /*
  * What an image is built from: the folder of a template's Dockerfile, as an archive and as a hash.
  *
- * Theory of operation. Where a template's files are is read from the registry here, by the program that holds Docker: a front says a
- * name and nothing else. Everything is opened below the registry's folder, no link is followed, and names come sorted, so that the same files
- * give the same hash wherever they lie. The hash is over names, kinds, modes and contents, and over what the registry says of
- * the build (arguments, the Dockerfile's name); times do not count. It reads files for as long as that takes: build_child.h runs it in a process of its own.
+ * Theory of operation. Where a template's files are is read from the registry here, by the program that holds
+ * Docker: a front says a name and nothing else. Everything is opened below the registry's folder, no link is
+ * followed, and names come sorted, so that the same files give the same hash wherever they lie. The hash is
+ * over names, kinds, modes and contents, and over what the registry says of the build (arguments, the
+ * Dockerfile's name); times do not count. It reads files for as long as that takes: build_child.h runs it in
+ * a process of its own.
  */
 #pragma once
 
@@ -36,8 +38,9 @@ struct docker_context_sink {
 };
 
 /*
- * registry: the file's text, of the folder. name: the one template that is meant (tar_fd takes its archive; -1: the hash alone), or NULL:
- * every template with a Dockerfile is told. -1: the registry cannot be read, or has no such template.
+ * registry: the file's text, of the folder. name: the one template that is meant (tar_fd takes its archive;
+ * -1: the hash alone), or NULL: every template with a Dockerfile is told. -1: the registry cannot be read, or
+ * has no such template.
  */
 int docker_context_read(int folder_fd, const char *registry, size_t len, const char *name, int tar_fd,
                         struct docker_context_sink *sink, struct cay_error *err);

@@ -13,8 +13,9 @@
 #define SEPARATOR "; "
 
 /*
- * What the classic builder says about what it lacks. It takes the lines of a here-document for instructions, and its beginning for a file; whether a
- * Dockerfile has one is not looked up in it, since words of a shell can look alike.
+ * What the classic builder says about what it lacks. It takes the lines of a here-document for instructions,
+ * and its beginning for a file; whether a Dockerfile has one is not looked up in it, since words of a shell
+ * can look alike.
  */
 bool docker_build_lacks_buildkit(const char *error)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Docker's error of a build, with what to do where the Dockerfile needs BuildKit: Docker itself advises to enable that, which a client of Cay cannot. */
+/*
+ * Docker's error of a build, with what to do where the Dockerfile needs BuildKit: Docker itself advises to
+ * enable that, which a client of Cay cannot.
+ */
 #pragma once
 
 #include <stdbool.h>

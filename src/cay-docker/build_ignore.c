@@ -2,9 +2,10 @@
 /*
  * Patterns against paths.
  *
- * Theory of operation. A pattern is names with slashes between, as a path is. Both levels are matched the same way: at a star (in a name
- * '*', among names "**") the place is noted and as little as possible taken; at a mismatch the last star takes one more. A
- * star before the last one never needs another look, so the time is at most the product of both lengths.
+ * Theory of operation. A pattern is names with slashes between, as a path is. Both levels are matched the
+ * same way: at a star (in a name '*', among names "**") the place is noted and as little as possible taken;
+ * at a mismatch the last star takes one more. A star before the last one never needs another look, so the
+ * time is at most the product of both lengths.
  */
 #include "cay-docker/build_ignore.h"
 
@@ -17,7 +18,10 @@ struct span {
         const char *at, *end;
 };
 
-/* "[a-z]" or "[^a-z]" at p: does c fit? *ret_end is behind it; NULL: it is not closed, and the bracket is a plain one. */
+/*
+ * "[a-z]" or "[^a-z]" at p: does c fit? *ret_end is behind it; NULL: it is not closed, and the bracket is a
+ * plain one.
+ */
 static bool fits_class(const char *p, const char *end, char c, const char **ret_end)
 {
         bool negated = p + 1 < end && (p[1] == '^' || p[1] == '!'), found = false;

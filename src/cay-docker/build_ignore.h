@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * .dockerignore: which files of a template's folder a build does not get. One pattern a line, the last one that fits decides, '!'
- * takes a file back in. '*', '?' and '[a-z]' stand for parts of one name, "**" for any number of folders; a backslash makes the next
- * character plain. What fits a folder fits everything below it. Pure; time grows with pattern times name and no faster.
+ * .dockerignore: which files of a template's folder a build does not get. One pattern a line, the last one
+ * that fits decides, '!' takes a file back in. '*', '?' and '[a-z]' stand for parts of one name, "**" for any
+ * number of folders; a backslash makes the next character plain. What fits a folder fits everything below it.
+ * Pure; time grows with pattern times name and no faster.
  */
 #pragma once
 

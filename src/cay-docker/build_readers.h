@@ -2,13 +2,14 @@
 /*
  * Who follows a build, and what is kept of its output for them.
  *
- * Theory of operation. Lines are kept, the newest of them (up to DOCKER_KEPT_MAX bytes), and each reader has a place in there. All begin at
- * the first line, also those that come when the build has run for a while. Lines go to a reader's descriptor, one message each, as fast as
- * it takes them, so a slow one holds up neither the build nor the others; what is no longer kept when its turn comes is left out, and
- * the reader is told how many lines that was.
+ * Theory of operation. Lines are kept, the newest of them (up to DOCKER_KEPT_MAX bytes), and each reader has
+ * a place in there. All begin at the first line, also those that come when the build has run for a while.
+ * Lines go to a reader's descriptor, one message each, as fast as it takes them, so a slow one holds up
+ * neither the build nor the others; what is no longer kept when its turn comes is left out, and the reader is
+ * told how many lines that was.
  *
- * A reader is done once: when the build has ended and it has the last line, or when it hangs up. When nobody is left, `on_alone`
- * is called, during the build as behind it.
+ * A reader is done once: when the build has ended and it has the last line, or when it hangs up. When nobody
+ * is left, `on_alone` is called, during the build as behind it.
  */
 #pragma once
 

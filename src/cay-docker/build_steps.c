@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One request about images, carried out: a template's files are read, Docker is asked what it has, then for the build, then what it is
- * now, and what is old goes. `step` is what is waited for.
+ * One request about images, carried out: a template's files are read, Docker is asked what it has, then for
+ * the build, then what it is now, and what is old goes. `step` is what is waited for.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -245,7 +245,9 @@ static void fill_rows(struct docker_image_task *t)
         all->row_count = kept;
 }
 
-/* Images that templates name: Docker itself says which of them it has, since names have more than one form. */
+/*
+ * Images that templates name: Docker itself says which of them it has, since names have more than one form.
+ */
 static void check_next(struct docker_image_task *t)
 {
         struct docker_call_request req = { .method = CAY_HTTP_GET, .repeatable = true };

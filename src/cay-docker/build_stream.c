@@ -95,7 +95,10 @@ static void take_status(struct docker_build_stream *s, const struct cay_json_val
         add_text(s, "\n");
 }
 
-/* An object is not lost for a byte that is no UTF-8 (Docker sends none, but its word is not taken), or for a NUL that a program wrote. */
+/*
+ * An object is not lost for a byte that is no UTF-8 (Docker sends none, but its word is not taken), or for a
+ * NUL that a program wrote.
+ */
 static void mend(char *bytes, size_t len)
 {
         for (size_t at = 0, n; at < len; at += n) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Docker says while it builds: a JSON object per line, each with a piece of the output, the image's id, or the error. Bytes in,
- * lines of text out; what was said last, the step and the error are kept for the answer. No file, no socket.
+ * What Docker says while it builds: a JSON object per line, each with a piece of the output, the image's id,
+ * or the error. Bytes in, lines of text out; what was said last, the step and the error are kept for the
+ * answer. No file, no socket.
  */
 #pragma once
 
@@ -13,8 +14,8 @@
 
 struct docker_build_stream {
         /*
-         * A whole line of UTF-8, without its end; at most DOCKER_LINE_MAX - 1 bytes. It is data: whatever the build ran may have put
-         * escape sequences into it, and whoever shows it has to see to those.
+         * A whole line of UTF-8, without its end; at most DOCKER_LINE_MAX - 1 bytes. It is data: whatever the
+         * build ran may have put escape sequences into it, and whoever shows it has to see to those.
          */
         void (*on_line)(struct docker_build_stream *s, const char *line, size_t len);
 

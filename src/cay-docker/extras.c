@@ -38,7 +38,10 @@ static int check_ports(const struct docker_plan *p, struct cay_error *err)
         return 0;
 }
 
-/* Below one of these nothing may be put: they are ours, or the kernel's. Of plain paths: Docker takes "/./etc" for "/etc". */
+/*
+ * Below one of these nothing may be put: they are ours, or the kernel's. Of plain paths: Docker takes
+ * "/./etc" for "/etc".
+ */
 static bool is_taken(const char *target)
 {
         static const char *const taken[] = { "/.cay", "/proc", "/sys", "/dev", "/etc" };

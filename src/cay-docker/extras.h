@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a box has besides the plain container: a network of its own, published ports, volumes, labels of the caller.
+ * What a box has besides the plain container: a network of its own, published ports, volumes, labels of the
+ * caller.
  *
- * Theory of operation. A network is a Docker network per box, named after it and found again by its labels. Ports are published on the
- * Docker host's loopback only. A port that is wished for is asked of Docker; where it is taken, as a range behind it (of which Docker
- * takes any), and what it took is read back. A volume is Docker's own, named after instance, owner and the name asked for, and used
- * only when its labels say that it is that owner's. The caller's labels are prefixed, so none of them can be one of ours.
+ * Theory of operation. A network is a Docker network per box, named after it and found again by its labels.
+ * Ports are published on the Docker host's loopback only. A port that is wished for is asked of Docker; where
+ * it is taken, as a range behind it (of which Docker takes any), and what it took is read back. A volume is
+ * Docker's own, named after instance, owner and the name asked for, and used only when its labels say that it
+ * is that owner's. The caller's labels are prefixed, so none of them can be one of ours.
  */
 #pragma once
 

@@ -2,11 +2,12 @@
 /*
  * Figures of boxes, beside the queue of tasks.
  *
- * Theory of operation. Docker publishes a container's figures once a second, so asking for them takes up to a second, and changes
- * nothing. As tasks such requests would hold up what does: a removal behind forty of them would wait for forty seconds. So a box has
- * at most one call for figures under way; whoever asks meanwhile waits for the same answer, which was taken after the question, since Docker
- * answers with the next figures that it publishes. When a box is to be stopped, removed or frozen, the call is let go and
- * those who wait are told so.
+ * Theory of operation. Docker publishes a container's figures once a second, so asking for them takes up to a
+ * second, and changes nothing. As tasks such requests would hold up what does: a removal behind forty of them
+ * would wait for forty seconds. So a box has at most one call for figures under way; whoever asks meanwhile
+ * waits for the same answer, which was taken after the question, since Docker answers with the next figures
+ * that it publishes. When a box is to be stopped, removed or frozen, the call is let go and those who wait
+ * are told so.
  */
 #pragma once
 

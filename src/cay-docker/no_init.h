@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A box without init: cay-docker itself speaks init's side of the box link (docs/box-link.md), for the one command that such a box runs.
+ * A box without init: cay-docker itself speaks init's side of the box link (docs/box-link.md), for the one
+ * command that such a box runs.
  *
- * Theory of operation. Nothing is copied into the container, so there is nobody in it to speak with; its first process is the
- * command. The box is made when plan and image are fine; the container only when the command is known, as a task of the box
- * (task.h), so that all that is asked about the box meanwhile waits for it. Its streams come over one attach, in
- * Docker's frames, and go to the front's windows: what the front has not consumed is not read from Docker, which then holds the
- * command back. The command has ended when Docker says so and its streams are complete; then one look at the container tells how.
+ * Theory of operation. Nothing is copied into the container, so there is nobody in it to speak with; its
+ * first process is the command. The box is made when plan and image are fine; the container only when the
+ * command is known, as a task of the box (task.h), so that all that is asked about the box meanwhile waits
+ * for it. Its streams come over one attach, in Docker's frames, and go to the front's windows: what the front
+ * has not consumed is not read from Docker, which then holds the command back. The command has ended when
+ * Docker says so and its streams are complete; then one look at the container tells how.
  *
- * Life: IDLE (no command yet, or one that could not be started), STARTING, RUNNING, ENDED (END is known and kept until the front
- * closes the channel). LOST: the connection to Docker was lost while it started or ran and its output with it, or somebody removed the container; then the
- * box is told as gone. The link may break and come anew in each of them, as with an init. Everything else that a front may ask of an
- * init is answered with a refusal, and nothing is kept of it.
+ * Life: IDLE (no command yet, or one that could not be started), STARTING, RUNNING, ENDED (END is known and
+ * kept until the front closes the channel). LOST: the connection to Docker was lost while it started or ran
+ * and its output with it, or somebody removed the container; then the box is told as gone. The link may break
+ * and come anew in each of them, as with an init. Everything else that a front may ask of an init is answered
+ * with a refusal, and nothing is kept of it.
  */
 #pragma once
 
@@ -105,6 +108,9 @@ void docker_no_init_stop(struct docker_no_init *o); /* nothing more is heard of 
 /* once_explain.c */
 /* Whether something of it may be lost, by the answer to its start. */
 bool docker_no_init_is_cut(const struct docker_no_init *o, const struct docker_call *start);
-/* Why a container was not made (is_made: not started), where that is the command's own fault; else err stays as it is. */
+/*
+ * Why a container was not made (is_made: not started), where that is the command's own fault; else err stays
+ * as it is.
+ */
 void docker_no_init_explain(const struct docker_no_init *o, const struct docker_call *call, bool is_made,
                             struct cay_error *err);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Docker says of a start: why there was none, as an init would answer, and whether it came too late to count. */
+/*
+ * What Docker says of a start: why there was none, as an init would answer, and whether it came too late to
+ * count.
+ */
 #include <errno.h>
 
 #include "cay-docker/no_init.h"
@@ -48,8 +51,9 @@ void docker_no_init_explain(const struct docker_no_init *o, const struct docker_
 }
 
 /*
- * Docker was asked to start it, and did not answer, or only when it was asked again: it may have begun to run, and its streams, which broke
- * meanwhile, do not come anew. (They end before the answer also where it was over at once: then one question was enough.)
+ * Docker was asked to start it, and did not answer, or only when it was asked again: it may have begun to
+ * run, and its streams, which broke meanwhile, do not come anew. (They end before the answer also where it
+ * was over at once: then one question was enough.)
  */
 bool docker_no_init_is_cut(const struct docker_no_init *o, const struct docker_call *start)
 {

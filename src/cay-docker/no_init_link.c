@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a front says to a box without init, and what it is told. The theory is in no_init.h; a breach ends the stream and nothing else. As
- * in cay-init/channel_send.c all that is to be said is state, not queued frames: a new stream only resets it.
+ * What a front says to a box without init, and what it is told. The theory is in no_init.h; a breach ends the
+ * stream and nothing else. As in cay-init/channel_send.c all that is to be said is state, not queued frames:
+ * a new stream only resets it.
  */
 #include "cay-docker/no_init.h"
 
@@ -12,8 +13,8 @@
 #include "foundation/base/utf8.h"
 
 #define NO_INIT "this sandbox has no init (init: none): "
-#define WITHOUT                                                                                              \
-        "a sandbox without init (init: none) " /* of commands: what is longer than 95 bytes in all is cut by fronts */
+/* of commands: what is longer than 95 bytes in all is cut by fronts */
+#define WITHOUT "a sandbox without init (init: none) "
 
 static struct docker_no_init *of_peer(struct cay_peer *p)
 {

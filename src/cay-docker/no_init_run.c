@@ -2,12 +2,14 @@
 /*
  * The container of a box without init: its streams, its limits and its end.
  *
- * Theory of operation. Docker is asked to wait for the container's end on a connection of its own. That connection and the attached one
- * break together when Docker goes; then what came is not known to be all, so the command is lost, whatever Docker says
- * afterwards. SIGKILL for the first process of a container ends everything in it. Processor time is asked for at the earliest
- * moment at which it could be used up, as far as Docker's figures can keep up. That a process was killed for memory Docker learns by a way of its
- * own, sometimes later than the end: where the end looks like it, Docker is asked a few times more. One that somebody else removes has no end to
- * be told, whether Docker is still at it when it is asked, or has done it.
+ * Theory of operation. Docker is asked to wait for the container's end on a connection of its own. That
+ * connection and the attached one break together when Docker goes; then what came is not known to be all, so
+ * the command is lost, whatever Docker says afterwards. SIGKILL for the first process of a container ends
+ * everything in it. Processor time is asked for at the earliest moment at which it could be used up, as far
+ * as Docker's figures can keep up. That a process was killed for memory Docker learns by a way of its own,
+ * sometimes later than the end: where the end looks like it, Docker is asked a few times more. One that
+ * somebody else removes has no end to be told, whether Docker is still at it when it is asked, or has done
+ * it.
  */
 #include <errno.h>
 #include <signal.h>
@@ -126,7 +128,10 @@ static size_t takeable(struct docker_no_init *o)
         return room < f->left ? room : f->left;
 }
 
-/* All that will come has come. A piece that its header promised and that is not there was not the command's to leave out. */
+/*
+ * All that will come has come. A piece that its header promised and that is not there was not the command's
+ * to leave out.
+ */
 static void complete(struct docker_no_init *o)
 {
         if (!docker_stream_is_between(&o->frames)) {
@@ -243,9 +248,9 @@ void docker_no_init_feed(struct docker_no_init *o)
 
         if (o->state == DOCKER_NO_INIT_STARTING)
                 return;
+        /* nobody reads: taken and dropped, so that the front is not kept waiting */
         if (!o->docker || !used || o->number == 0)
-                cay_buf_clear(
-                        &o->waiting); /* nobody reads: taken and dropped, so that the front is not kept waiting */
+                cay_buf_clear(&o->waiting);
         else
                 cay_buf_drop(&o->waiting,
                              cay_duplex_write(o->docker, cay_buf_data(&o->waiting), o->waiting.len));
@@ -391,7 +396,10 @@ static void on_figures(struct docker_call *c)
 
 /* The end */
 
-/* A first process dies of signals that it makes itself, or of ours: others it would have to wish for. Those it may also have said as its exit status. */
+/*
+ * A first process dies of signals that it makes itself, or of ours: others it would have to wish for. Those
+ * it may also have said as its exit status.
+ */
 static bool is_deadly(int signo)
 {
         static const int list[] = { SIGKILL, SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS, SIGTRAP };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What cay-docker was started with, by whoever trusts it with Docker: arguments, and for what they do not say Docker's own
- * variables. A front has no way to change any of it.
+ * What cay-docker was started with, by whoever trusts it with Docker: arguments, and for what they do not say
+ * Docker's own variables. A front has no way to change any of it.
  */
 #pragma once
 

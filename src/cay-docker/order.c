@@ -72,7 +72,10 @@ static int check_form(const struct docker_plan *p, struct cay_error *err)
         return 0;
 }
 
-/* What an init would see to has to be Docker's to hold, or the sandbox would be less restricted than one with an init. */
+/*
+ * What an init would see to has to be Docker's to hold, or the sandbox would be less restricted than one with
+ * an init.
+ */
 static int check_no_init(const struct docker_plan *p, const struct docker_facts *facts, struct cay_error *err)
 {
         if (!(p->flags & DOCKER_PLAN_NO_INIT))
@@ -191,7 +194,10 @@ static int check_way(int root_fd, const char *below, struct cay_error *err)
                 below);
 }
 
-/* Docker looks the path up again when it mounts: cay-init, the first in the container, compares what came of that. */
+/*
+ * Docker looks the path up again when it mounts: cay-init, the first in the container, compares what came of
+ * that.
+ */
 static int check_workspace(struct docker_order *order, const struct docker_options *o, struct cay_error *err)
 {
         const struct docker_plan *p = &order->plan;
@@ -465,7 +471,10 @@ static void put_labels(struct cay_json *j, const struct docker_order *order, con
         cay_json_end_object(j);
 }
 
-/* The image's own entry point and command are replaced by these words, whatever they are; Docker adds its environment. */
+/*
+ * The image's own entry point and command are replaced by these words, whatever they are; Docker adds its
+ * environment.
+ */
 static void put_init(struct cay_json *j, const struct docker_order *order)
 {
         put_list(j, "Entrypoint", (const char *const[]){ "/.cay/init", "docker", NULL });

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a front's plan to what Docker is asked for. This is where a front that was taken over is held: whatever a plan says, what
- * comes out has no network or one of its own, no capability, no new privileges, user 1001, our labels, an image of the list, at most one
- * folder, below a root of the list, and volumes of its owner's. Pure but for the look at that folder.
+ * From a front's plan to what Docker is asked for. This is where a front that was taken over is held:
+ * whatever a plan says, what comes out has no network or one of its own, no capability, no new privileges,
+ * user 1001, our labels, an image of the list, at most one folder, below a root of the list, and volumes of
+ * its owner's. Pure but for the look at that folder.
  *
- * With DOCKER_PLAN_NO_INIT the container runs one command, with the same restrictions. There is nobody in it who could compare the folder that
- * Docker mounted with the one that was looked at here, so such a workspace has to lie where nobody but the machine's
- * administrator and whoever started us can put another in its place.
+ * With DOCKER_PLAN_NO_INIT the container runs one command, with the same restrictions. There is nobody in it
+ * who could compare the folder that Docker mounted with the one that was looked at here, so such a workspace
+ * has to lie where nobody but the machine's administrator and whoever started us can put another in its
+ * place.
  */
 #pragma once
 
@@ -59,13 +61,17 @@ int docker_order_put_json(const struct docker_order *order, const struct docker_
 #define DOCKER_CERTIFICATES_MAX (2u << 20)
 
 /*
- * The archive that goes in before the start: init, its configuration, folders, those of the accounts (DOCKER_ACCOUNT_COUNT of them)
- * that are not empty, and certificates (of the host; used with DOCKER_PLAN_CA alone). 0 or -errno.
+ * The archive that goes in before the start: init, its configuration, folders, those of the accounts
+ * (DOCKER_ACCOUNT_COUNT of them) that are not empty, and certificates (of the host; used with DOCKER_PLAN_CA
+ * alone). 0 or -errno.
  */
 int docker_order_put_archive(const struct docker_order *order, const struct docker_facts *facts,
                              const void *init, size_t init_len, const struct cay_buf *accounts,
                              const struct cay_buf *certificates, struct cay_buf *out);
-/* With a read-only root and nothing else at /workspace that is a volume, and belongs to the sandbox by this archive. */
+/*
+ * With a read-only root and nothing else at /workspace that is a volume, and belongs to the sandbox by this
+ * archive.
+ */
 bool docker_order_has_workspace_volume(const struct docker_order *order);
 int docker_order_put_workspace(struct cay_buf *out);
 const char *docker_order_archive_path(const struct docker_order *order); /* where it is unpacked */

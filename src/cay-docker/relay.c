@@ -2,8 +2,8 @@
 /*
  * Two duplexes joined, with Docker's frames taken off on the way (stream.h).
  *
- * Theory of operation. The frames are a duplex between Docker's socket and the splice: bytes of headers and of standard error are
- * paid for at once, those of standard output when the front's side has taken them.
+ * Theory of operation. The frames are a duplex between Docker's socket and the splice: bytes of headers and
+ * of standard error are paid for at once, those of standard output when the front's side has taken them.
  */
 #include "cay-docker/relay.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A box link: what the helper in the container says on its standard output goes to the front's socket, and back. Nothing is looked
- * into, but that the helper's first word on its standard error says that it has reached init. A relay frees itself when either
- * side has ended.
+ * A box link: what the helper in the container says on its standard output goes to the front's socket, and
+ * back. Nothing is looked into, but that the helper's first word on its standard error says that it has
+ * reached init. A relay frees itself when either side has ended.
  */
 #pragma once
 
@@ -23,7 +23,9 @@ struct docker_relay_wait {
         void (*on_ready)(struct docker_relay_wait *w, bool is_up);
 };
 
-/* Takes the front's socket and Docker's stream (with what of it came already). 0, or -errno: both are closed. */
+/*
+ * Takes the front's socket and Docker's stream (with what of it came already). 0, or -errno: both are closed.
+ */
 int docker_relay_open_take(struct docker_relays *all, struct cay_loop *loop, int front_fd,
                            struct cay_duplex *docker, const struct cay_buf *rest,
                            struct docker_relay_wait *wait); /* borrowed; NULL: nobody waits */

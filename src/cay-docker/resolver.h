@@ -2,9 +2,10 @@
 /*
  * Docker's name, looked up again: it may have moved to another address.
  *
- * Theory of operation. cay-docker looks the name up once before it confines itself; after that it can open neither the files nor the
- * connections that a lookup takes. So a child is made before: it has no descriptor but its end of a socket pair, no id but nobody's, and
- * does nothing but look up this one name when it is asked. It ends with cay-docker.
+ * Theory of operation. cay-docker looks the name up once before it confines itself; after that it can open
+ * neither the files nor the connections that a lookup takes. So a child is made before: it has no descriptor
+ * but its end of a socket pair, no id but nobody's, and does nothing but look up this one name when it is
+ * asked. It ends with cay-docker.
  */
 #pragma once
 

@@ -31,7 +31,10 @@ static const struct row rows[] = {
 #undef CAY_SC_BEYOND
 };
 
-/* cay-init's own: landlock and ids for commands, files below a descriptor, Docker's runtime on its way to the program. */
+/*
+ * cay-init's own: landlock and ids for commands, files below a descriptor, Docker's runtime on its way to the
+ * program.
+ */
 static const char *const init_needs[] = { "landlock_create_ruleset",
                                           "landlock_add_rule",
                                           "landlock_restrict_self",

@@ -99,7 +99,10 @@ static void sort_out_window(const struct docker_seccomp_piece *piece, const stru
         }
 }
 
-/* Bit by bit: those that differ from the test's value here first are one piece, the others go on to the next bit. */
+/*
+ * Bit by bit: those that differ from the test's value here first are one piece, the others go on to the next
+ * bit.
+ */
 static void sort_out(struct docker_seccomp_piece piece, const struct docker_seccomp_test *test,
                      struct pieces *holds, struct pieces *rest)
 {

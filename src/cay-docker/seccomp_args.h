@@ -2,10 +2,11 @@
 /*
  * Rows of the policy that look at arguments (cay-init/seccomp_policy.def), as Docker's filter can say them.
  *
- * Theory of operation. A row is read from the top: the first of its cases that holds decides. Docker's rules know no order and no "but":
- * all they can say is that a call passes when some bits of its arguments are these, and one rule may look at an argument only once. So
- * what passes is cut into pieces that do not overlap, each a choice of bits per argument, and every piece becomes a rule. A
- * value that is refused among all others leaves at most 32 pieces: one for each bit in which another may differ first.
+ * Theory of operation. A row is read from the top: the first of its cases that holds decides. Docker's rules
+ * know no order and no "but": all they can say is that a call passes when some bits of its arguments are
+ * these, and one rule may look at an argument only once. So what passes is cut into pieces that do not
+ * overlap, each a choice of bits per argument, and every piece becomes a rule. A value that is refused among
+ * all others leaves at most 32 pieces: one for each bit in which another may differ first.
  */
 #pragma once
 
@@ -20,7 +21,8 @@ enum docker_seccomp_test_kind {
         DOCKER_SECCOMP_IN
 };
 
-struct docker_seccomp_test { /* (argument & mask) is value, or is not, or is value + n where the mask has bit n */
+/* (argument & mask) is value, or is not, or is value + n where the mask has bit n */
+struct docker_seccomp_test {
         enum docker_seccomp_test_kind kind;
         unsigned arg;
         uint32_t mask, value;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Docker's stream of a process without a terminal: pieces of standard output and error, each behind eight bytes (which one, three
- * zeros, the length, big-endian). Pure: bytes in, views out. What is no such frame is refused, once and for good.
+ * Docker's stream of a process without a terminal: pieces of standard output and error, each behind eight
+ * bytes (which one, three zeros, the length, big-endian). Pure: bytes in, views out. What is no such frame is
+ * refused, once and for good.
  */
 #pragma once
 
@@ -24,8 +25,8 @@ struct docker_stream { /* zeroed: at the start */
 };
 
 /*
- * Looks at the next bytes: how many of them are taken by this call (at least 1 when len > 0), of which the last *ret_len are
- * payload of *ret_kind (0: none). -EPROTO: no such stream.
+ * Looks at the next bytes: how many of them are taken by this call (at least 1 when len > 0), of which the
+ * last *ret_len are payload of *ret_kind (0: none). -EPROTO: no such stream.
  */
 ssize_t docker_stream_take(struct docker_stream *s, const void *bytes, size_t len,
                            enum docker_stream_kind *ret_kind, size_t *ret_len);

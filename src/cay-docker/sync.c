@@ -2,9 +2,11 @@
 /*
  * What Docker has, and whether it is there.
  *
- * Theory of operation. Version, facts, the list of our containers, then the stream of events from the moment before that list: so
- * nothing is missed in between. The stream is left after a while and all of it asked again, so that a Docker that hangs is noticed. When the stream breaks or anything fails, Docker is away; all of it begins anew after a pause, until it
- * answers. Boxes that ran before and do not run in the new list have gone meanwhile.
+ * Theory of operation. Version, facts, the list of our containers, then the stream of events from the moment
+ * before that list: so nothing is missed in between. The stream is left after a while and all of it asked
+ * again, so that a Docker that hangs is noticed. When the stream breaks or anything fails, Docker is away;
+ * all of it begins anew after a pause, until it answers. Boxes that ran before and do not run in the new list
+ * have gone meanwhile.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -191,8 +193,8 @@ static void drop_doomed(struct docker_broker *b, struct docker_box *box)
 }
 
 /*
- * Does not run, and nobody waits for it: it ended before our time, or it is half-made, by somebody before us or by a task of ours that
- * never heard Docker's answer.
+ * Does not run, and nobody waits for it: it ended before our time, or it is half-made, by somebody before us
+ * or by a task of ours that never heard Docker's answer.
  */
 static bool is_left(const struct docker_broker *b, const struct docker_box *box, bool known,
                     const char *state)
@@ -257,8 +259,9 @@ static void lose(struct docker_broker *b, struct docker_box *box)
 }
 
 /*
- * It is not in Docker's list. One that ran is told as gone, and waits one round more for the front's own drop; one that was removed
- * behind our back has nothing to go on with, and one that nobody asked about since is no box any more.
+ * It is not in Docker's list. One that ran is told as gone, and waits one round more for the front's own
+ * drop; one that was removed behind our back has nothing to go on with, and one that nobody asked about since
+ * is no box any more.
  */
 static void read_absence(struct docker_broker *b, struct docker_box *box)
 {
@@ -495,7 +498,10 @@ static void ask(struct docker_broker *b)
         docker_call_begin(&b->sync.call, &b->api, &req);
 }
 
-/* It listens and says nothing: a daemon's start does not wait for that. The question stands, and its answer is news. */
+/*
+ * It listens and says nothing: a daemon's start does not wait for that. The question stands, and its answer
+ * is news.
+ */
 static void on_first(struct cay_timer *t)
 {
         struct docker_broker *b = cay_container_of(t, struct docker_broker, sync.first);

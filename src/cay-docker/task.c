@@ -67,7 +67,9 @@ static void wake(struct docker_broker *b, const char *id)
         }
 }
 
-/* What it leaves behind may be another state than the one before; a look or a new stream leaves it as it is. */
+/*
+ * What it leaves behind may be another state than the one before; a look or a new stream leaves it as it is.
+ */
 static bool changes(const struct docker_task *t)
 {
         return t->req.type == DOCKER_box_make || t->req.type == DOCKER_TASK_RUN ||
@@ -175,8 +177,8 @@ static int begin_run(struct docker_task *t, enum docker_step *ret)
         t->box = docker_box_find(t->broker, t->req.box.id);
         if (!t->box || !t->box->no_init || t->box->no_init->state != DOCKER_NO_INIT_STARTING ||
             !t->box->no_init->order.exec) {
-                t->box =
-                        NULL; /* the one that was meant has gone: another of its id has nothing to do with this */
+                /* the one that was meant has gone: another of its id has nothing to do with this */
+                t->box = NULL;
                 return -1;
         }
         t->order = t->box->no_init->order;
@@ -230,7 +232,10 @@ static int begin_other(struct docker_task *t, enum docker_step *ret)
                 *ret = DOCKER_STEP_THAW;
                 break;
         default: /* box_stop, box_drop */
-                /* Docker's figures come once a second, so nobody waits for a last look: init has told each command's. */
+                /*
+                 * Docker's figures come once a second, so nobody waits for a last look: init has told each
+                 * command's.
+                 */
                 t->box->ending = true;
                 docker_measure_let_go(t->broker, t->box, "was stopped");
                 if (t->box->no_init)

@@ -2,9 +2,10 @@
 /*
  * A request of the front that is being carried out, for the files that do it.
  *
- * Theory of operation. `step` is what is waited for: task_ask.c says how Docker is asked for it and who reads the answer; task_make.c
- * and task_end.c say what an answer means, and what is asked next. What fails after a container was created is undone
- * first, then told. Tasks of one box run in the order in which they came; each task ends exactly once, in docker_task_finish().
+ * Theory of operation. `step` is what is waited for: task_ask.c says how Docker is asked for it and who reads
+ * the answer; task_make.c and task_end.c say what an answer means, and what is asked next. What fails after a
+ * container was created is undone first, then told. Tasks of one box run in the order in which they came;
+ * each task ends exactly once, in docker_task_finish().
  */
 #pragma once
 

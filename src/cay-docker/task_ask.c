@@ -97,7 +97,9 @@ static void on_answer(struct docker_call *c)
 
 /* Questions */
 
-/* Another id than that of commands, so that none of them can stop or end it; it has nothing to do with files. */
+/*
+ * Another id than that of commands, so that none of them can stop or end it; it has nothing to do with files.
+ */
 #define HELPER_USER "65533:65533"
 
 static int put_exec(struct cay_buf *out)
@@ -226,7 +228,10 @@ void docker_task_ask(struct docker_task *t, enum docker_step step)
         }
         put_path(t, path, sizeof(path));
         req.method = method_of(step);
-        /* Started, stopped, frozen or removed twice is the same as once; a container or an exec made twice is not. */
+        /*
+         * Started, stopped, frozen or removed twice is the same as once; a container or an exec made twice is
+         * not.
+         */
         req.repeatable = step != DOCKER_STEP_NETWORK && step != DOCKER_STEP_CREATE &&
                          step != DOCKER_STEP_EXEC && step != DOCKER_STEP_ATTACH && step != DOCKER_STEP_JOIN;
         req.body = t->body.len > 0 ? cay_buf_data(&t->body) : NULL;

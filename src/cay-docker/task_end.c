@@ -8,7 +8,10 @@ enum {
         REMOVE_PAUSE_MS = 100,
 };
 
-/* Somebody removed it. The event of that is no news any more: it comes while we stop it, or after we forgot it. */
+/*
+ * Somebody removed it. The event of that is no news any more: it comes while we stop it, or after we forgot
+ * it.
+ */
 static void lose(struct docker_task *t)
 {
         if (t->box && t->box->kept)
@@ -29,7 +32,10 @@ void docker_task_on_stop(struct docker_task *t)
                 cay_log_error("a container may run on", "id=%s error=%s", docker_task_id(t), t->why.msg);
                 t->broker->left = true;
         }
-        /* One that Docker did not stop runs on, and counts as such; unless we end, and nobody is left to try again. */
+        /*
+         * One that Docker did not stop runs on, and counts as such; unless we end, and nobody is left to try
+         * again.
+         */
         if (t->box && (t->call.status == 204 || t->call.status == 304 || t->broker->stopping))
                 t->box->live = false;
         docker_task_finish(t);
@@ -88,7 +94,10 @@ void docker_task_on_unnet(struct docker_task *t)
         docker_task_finish(t);
 }
 
-/* 304, a conflict, and of older daemons a failure with these words say that it is so already. One that has ended conflicts as well. */
+/*
+ * 304, a conflict, and of older daemons a failure with these words say that it is so already. One that has
+ * ended conflicts as well.
+ */
 static bool is_so_already(const struct docker_call *c)
 {
         const char *text = cay_buf_data(&c->body);

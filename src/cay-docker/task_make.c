@@ -179,7 +179,10 @@ void docker_task_on_network(struct docker_task *t)
         }
 }
 
-/* Nothing can be put into a read-only root; and of an image that was looked at before it is known that it has the user. */
+/*
+ * Nothing can be put into a read-only root; and of an image that was looked at before it is known that it has
+ * the user.
+ */
 static enum docker_step after_create(struct docker_task *t)
 {
         if (t->order.plan.flags & DOCKER_PLAN_READ_ONLY || t->account == DOCKER_ACCOUNT_COUNT ||
@@ -321,7 +324,10 @@ void docker_task_on_start(struct docker_task *t)
         docker_task_ask(t, t->order.plan.port_count > 0 ? DOCKER_STEP_INSPECT : DOCKER_STEP_EXEC);
 }
 
-/* A new stream may be had later, of a container that is paused; but there is a Docker, so it is not UNAVAILABLE. */
+/*
+ * A new stream may be had later, of a container that is paused; but there is a Docker, so it is not
+ * UNAVAILABLE.
+ */
 static void give_up_ended(struct docker_task *t)
 {
         cay_fail(&t->why, t->req.type == DOCKER_box_link ? CAY_CONFLICT : CAY_UNAVAILABLE,
@@ -352,8 +358,8 @@ void docker_task_on_exec(struct docker_task *t)
 }
 
 /*
- * An answer in place of a stream: it may have ended since the exec was made, which Docker then calls a failure of its own, or does not know
- * of that exec any more.
+ * An answer in place of a stream: it may have ended since the exec was made, which Docker then calls a
+ * failure of its own, or does not know of that exec any more.
  */
 void docker_task_on_no_stream(struct docker_task *t)
 {
@@ -365,9 +371,10 @@ void docker_task_on_no_stream(struct docker_task *t)
 }
 
 /*
- * The helper has reached init (cay-init/docker.c); or it has ended without. Docker answers before the process of an exec is started; a pause in
- * between would freeze that start, and with it all that Docker asks of the container: neither a resume nor a removal would come to an end.
- * So the task goes on until here, and whatever is asked about the box waits behind it.
+ * The helper has reached init (cay-init/docker.c); or it has ended without. Docker answers before the process
+ * of an exec is started; a pause in between would freeze that start, and with it all that Docker asks of the
+ * container: neither a resume nor a removal would come to an end. So the task goes on until here, and
+ * whatever is asked about the box waits behind it.
  */
 static void on_ready(struct docker_relay_wait *w, bool is_up)
 {

@@ -131,7 +131,10 @@ static enum edge_how how_server_failed(const struct cay_tls *t)
         }
 }
 
-/* The server's side is over before it said anything, or a request was refused: the program is told why, if nothing else was answered. */
+/*
+ * The server's side is over before it said anything, or a request was refused: the program is told why, if
+ * nothing else was answered.
+ */
 static bool check_faults(struct connection *c)
 {
         if (c->has_answer || c->box.is_dead)
@@ -182,7 +185,10 @@ static bool turn(struct connection *c)
         return moved;
 }
 
-/* Nothing is left that could be passed on. What comes after an answer of ours is read: a close with unread bytes would be a reset. */
+/*
+ * Nothing is left that could be passed on. What comes after an answer of ours is read: a close with unread
+ * bytes would be a reset.
+ */
 static bool is_over(const struct connection *c)
 {
         return c->box.is_dead || (c->server.is_read && c->back.len == 0 && c->box.is_shut &&

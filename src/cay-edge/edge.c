@@ -75,7 +75,10 @@ static void tell_end(uint64_t number, enum edge_how how)
                 .magic = EDGE_MAGIC, .size = sizeof(end), .number = number, .how = how
         };
 
-        /* May wait: cay-net reads without ever waiting for us, and a message that was lost would count as a connection for ever. */
+        /*
+         * May wait: cay-net reads without ever waiting for us, and a message that was lost would count as a
+         * connection for ever.
+         */
         while (send(EDGE_LINK_FD, &end, sizeof(end), MSG_NOSIGNAL) < 0 && errno == EINTR)
                 ;
 }

@@ -44,7 +44,9 @@ static bool contains(const struct edge_secret *s, const char *text, size_t len)
         return memmem(text, len, s->placeholder, strlen(s->placeholder)) != NULL;
 }
 
-/* "Basic" and the base 64 of user:placeholder, as git, pip and curl -u send it. False: it is something else. */
+/*
+ * "Basic" and the base 64 of user:placeholder, as git, pip and curl -u send it. False: it is something else.
+ */
 static bool put_basic(const struct edge_secret *s, const char *value, size_t len, struct cay_buf *out)
 {
         const size_t skip = sizeof(BASIC) - 1;

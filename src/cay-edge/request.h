@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests of a sandbox, on their way to the one server that may see the secrets: read strictly, passed on with placeholders replaced.
+ * Requests of a sandbox, on their way to the one server that may see the secrets: read strictly, passed on
+ * with placeholders replaced.
  *
- * Theory of operation. Everything is decided by the head, which two readers must agree about (foundation/http/head.h); a body is followed to its
- * end, so that nothing in it is taken for a head. A placeholder is replaced only in the value of its own header, also inside the
- * base 64 of "Basic". Everything else passes unchanged, a placeholder elsewhere too: without its secret it is worth nothing.
- * Host must be the host of the connection, and the target a path: a server that has many names must not be asked for another with our
- * secret in hand. After a request for an upgrade nothing is replaced any more.
+ * Theory of operation. Everything is decided by the head, which two readers must agree about
+ * (foundation/http/head.h); a body is followed to its end, so that nothing in it is taken for a head. A
+ * placeholder is replaced only in the value of its own header, also inside the base 64 of "Basic". Everything
+ * else passes unchanged, a placeholder elsewhere too: without its secret it is worth nothing. Host must be
+ * the host of the connection, and the target a path: a server that has many names must not be asked for
+ * another with our secret in hand. After a request for an upgrade nothing is replaced any more.
  */
 #pragma once
 
@@ -32,7 +34,7 @@ struct edge_request {
 };
 
 /*
- * Takes what it can from the front of `in` and appends to `out`, one head or one piece of a body at a time. Returns whether anything was done:
- * false: more input is needed, or it is EDGE_REFUSED, or `out` is full.
+ * Takes what it can from the front of `in` and appends to `out`, one head or one piece of a body at a time.
+ * Returns whether anything was done: false: more input is needed, or it is EDGE_REFUSED, or `out` is full.
  */
 bool edge_request_step(struct edge_request *r, struct cay_buf *in, struct cay_buf *out);

@@ -19,7 +19,10 @@
 
 #define UNPROVEN_MAX 64u
 #define PROOF_MS 10000u
-/* Events of one machine: so many at once, and one in so long. One that keeps coming and going fills no journal. */
+/*
+ * Events of one machine: so many at once, and one in so long. One that keeps coming and going fills no
+ * journal.
+ */
 #define NEWS_MANY 20u
 #define NEWS_EVERY_MS 3000u
 #define CHALLENGE_SIGNED                                                                                     \
@@ -275,7 +278,10 @@ static int make_challenge(struct agent_conn *c, const char *code, struct agent_m
         return 0;
 }
 
-/* Whose key it claims, which it cannot prove: the text is the daemon's own, and one who is connected is not concerned. */
+/*
+ * Whose key it claims, which it cannot prove: the text is the daemon's own, and one who is connected is not
+ * concerned.
+ */
 static void refuse_old(struct agent_conn *c, const struct agent_hello *h)
 {
         struct cay_machine *m = cay_machines_find_key(c->all->env.machines, h->key);

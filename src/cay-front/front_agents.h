@@ -2,14 +2,15 @@
 /*
  * Accepts agents of users' machines (GET /agent, a WebSocket) and hands proven ones to the remote engine.
  *
- * Theory of operation. Anybody may open the WebSocket; what follows proves who it is. HELLO names the agent's key and, while it is
- * being paired, the first characters of its code. The daemon's CHALLENGE proves the daemon first: its key's signature, and for pairing
- * a MAC by the code. The agent's PROOF does the same. A stranger is led through the same messages as a known agent and refused at the
- * end, so it does not learn which machines there are. A pairing is stored before it is answered.
+ * Theory of operation. Anybody may open the WebSocket; what follows proves who it is. HELLO names the agent's
+ * key and, while it is being paired, the first characters of its code. The daemon's CHALLENGE proves the
+ * daemon first: its key's signature, and for pairing a MAC by the code. The agent's PROOF does the same. A
+ * stranger is led through the same messages as a known agent and refused at the end, so it does not learn
+ * which machines there are. A pairing is stored before it is answered.
  *
- * Connections that are not proven are few and short-lived. When there are too many, the oldest of the address that has the most of them
- * ends for the next one: who holds them all loses them again, and an agent from elsewhere, which needs a moment, gets in. Once proven, a
- * connection is charged to its machine's owner.
+ * Connections that are not proven are few and short-lived. When there are too many, the oldest of the address
+ * that has the most of them ends for the next one: who holds them all loses them again, and an agent from
+ * elsewhere, which needs a moment, gets in. Once proven, a connection is charged to its machine's owner.
  */
 #pragma once
 
@@ -48,7 +49,10 @@ struct cay_front_dialled {        /* a connection that the daemon dialled; strin
         void *ctx;
 };
 
-/* Takes the duplex, an open WebSocket to an agent; early: what came behind the answer's head. -1: it was closed, and nothing is told. */
+/*
+ * Takes the duplex, an open WebSocket to an agent; early: what came behind the answer's head. -1: it was
+ * closed, and nothing is told.
+ */
 int cay_front_agents_open_take(struct cay_front_agents *a, struct cay_duplex *duplex,
                                const struct cay_buf *early, const struct cay_front_dialled *who);
 void cay_front_agents_close(

@@ -267,7 +267,10 @@ static int begin_upgrade(struct dial_line *l, struct cay_duplex *duplex, struct 
 
 /* Connecting */
 
-/* Read when the first wss:// is dialled: the file was opened while it could be, and takes megabytes once it is read. */
+/*
+ * Read when the first wss:// is dialled: the file was opened while it could be, and takes megabytes once it
+ * is read.
+ */
 static int trust(struct cay_front_dial *d, struct cay_error *err)
 {
         cay_auto_free char *text = NULL;

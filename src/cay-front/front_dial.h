@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Machines with a URL: their agents listen (`cay agent --listen`), mostly behind a tunnel, and the daemon dials them.
+ * Machines with a URL: their agents listen (`cay agent --listen`), mostly behind a tunnel, and the daemon
+ * dials them.
  *
- * Theory of operation. One line for each such machine. cay-net looks the host up, judges its addresses, connects, and passes the socket on: the
- * front opens none. Here it gets TLS, where the URL says so, and the upgrade to a WebSocket; from then on it is a connection like one
- * that an agent dialled (front_agents.h), except that only that machine's agent is let in by it. A line that failed or ended is tried
- * again after a pause (links/agent/agent_pause.h); why, and when, is kept with the machine. One that was not paired while its code was good is given up.
+ * Theory of operation. One line for each such machine. cay-net looks the host up, judges its addresses,
+ * connects, and passes the socket on: the front opens none. Here it gets TLS, where the URL says so, and the
+ * upgrade to a WebSocket; from then on it is a connection like one that an agent dialled (front_agents.h),
+ * except that only that machine's agent is let in by it. A line that failed or ended is tried again after a
+ * pause (links/agent/agent_pause.h); why, and when, is kept with the machine. One that was not paired while
+ * its code was good is given up.
  */
 #pragma once
 

@@ -27,7 +27,9 @@ static bool add_machine(void *ctx, const void *record)
         return true;
 }
 
-/* The key is derived from that of secrets, so a copy of the database alone cannot pretend to be this daemon. */
+/*
+ * The key is derived from that of secrets, so a copy of the database alone cannot pretend to be this daemon.
+ */
 int cay_front_load_machines(struct front *f, struct cay_error *err)
 {
         uint8_t seed[CAY_VAULT_SEED];
@@ -73,7 +75,9 @@ int cay_front_open_agents(struct front *f, struct cay_error *err)
         return f->dial ? 0 : cay_fail(err, CAY_INTERNAL, "no memory for machines");
 }
 
-/* Without it machines behind wss:// cannot be dialled, and everything else works: whoever adds one is told. */
+/*
+ * Without it machines behind wss:// cannot be dialled, and everything else works: whoever adds one is told.
+ */
 void cay_front_open_trusted(struct front *f)
 {
         const char *path = f->config.agent_ca[0] ? f->config.agent_ca : TRUSTED_DEFAULT;

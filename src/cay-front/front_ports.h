@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ports of the host that belong to single sandboxes: 18765 (MCP), 17681 (terminal) and 16080 (desktop), for sandboxes
- * created with such `ports`. Clients that know a sandbox as "host and port" get what /ports/18765/ has, with the same
- * checks.
+ * Ports of the host that belong to single sandboxes: 18765 (MCP), 17681 (terminal) and 16080 (desktop), for
+ * sandboxes created with such `ports`. Clients that know a sandbox as "host and port" get what /ports/18765/
+ * has, with the same checks.
  *
  * Theory of operation. A slot is a port of a sandbox. The keeper makes its socket on request
  * (cay/keeper/hand_over.h), and the front listens on it until the service ends it. Once accepted, connections

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Secrets for requests of sandboxes: read from the store, opened for the broker, and the authority that boxes trust. */
+/*
+ * Secrets for requests of sandboxes: read from the store, opened for the broker, and the authority that boxes
+ * trust.
+ */
 #include <string.h>
 
 #include "cay-front/front_priv.h"

@@ -2,16 +2,16 @@
 /*
  * From fork to exec.
  *
- * Theory of operation. The child starts as a copy of init: init's uid, four capabilities, all signals blocked,
- * undumpable. It applies the layers one by one, in an order in which each is still permitted. First what is
- * the same for every command: cgroups and oom score, landlock, descriptors, the filter. A preforked process
- * (prefork.h) stops here and waits, still under init's uid, inaccessible to the box. Then what the command
- * requests: limits, ids, no capabilities, and the working directory as the user (so that a directory closed to
- * the user stays closed). A waiting interpreter (warm.h) has all of it before its exec. The filter allows all
- * of that, since without capabilities it gains nothing; only setgroups must come before the filter. No code of
- * the sandbox runs before the exec. Until then no process in the box may inspect the child: it is undumpable,
- * except for one write that needs it dumpable, still under init's uid. Every exec uses this path, so what can
- * be set once is set on init itself (cay_child_prepare) and inherited.
+ * Theory of operation. The child starts as a copy of init: init's uid, four capabilities, all signals
+ * blocked, undumpable. It applies the layers one by one, in an order in which each is still permitted. First
+ * what is the same for every command: cgroups and oom score, landlock, descriptors, the filter. A preforked
+ * process (prefork.h) stops here and waits, still under init's uid, inaccessible to the box. Then what the
+ * command requests: limits, ids, no capabilities, and the working directory as the user (so that a directory
+ * closed to the user stays closed). A waiting interpreter (warm.h) has all of it before its exec. The filter
+ * allows all of that, since without capabilities it gains nothing; only setgroups must come before the
+ * filter. No code of the sandbox runs before the exec. Until then no process in the box may inspect the
+ * child: it is undumpable, except for one write that needs it dumpable, still under init's uid. Every exec
+ * uses this path, so what can be set once is set on init itself (cay_child_prepare) and inherited.
  */
 #include "cay-init/child.h"
 

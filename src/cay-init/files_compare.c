@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Worker COMPARE: what differs between two copies of a sandbox's layer, mounted at path (before) and path2
- * (after), as entries on OUT. An entry's name is "A ", "D " or "M " (added, removed, changed) and the path that
- * the sandbox knows the file by; the rest says how it is after, of a removed one how it was before.
+ * (after), as entries on OUT. An entry's name is "A ", "D " or "M " (added, removed, changed) and the path
+ * that the sandbox knows the file by; the rest says how it is after, of a removed one how it was before.
  *
- * Theory of operation. Both are clones of one file system. So an entry with the same inode, time of change, size,
- * mode and owner was not touched, and is not read. Of what was touched, files of the same size are compared byte
- * by byte: a file that was written again with the same content does not differ. The first walk is over `after` and
- * looks up each entry in `before`, the second over `before` finds what is missing after. Both go by descriptor,
- * follow no link and enter no other mount; the trees are hostile.
+ * Theory of operation. Both are clones of one file system. So an entry with the same inode, time of change,
+ * size, mode and owner was not touched, and is not read. Of what was touched, files of the same size are
+ * compared byte by byte: a file that was written again with the same content does not differ. The first walk
+ * is over `after` and looks up each entry in `before`, the second over `before` finds what is missing after.
+ * Both go by descriptor, follow no link and enter no other mount; the trees are hostile.
  *
  * A layer's top has the parts of the sandbox's root, as cay-warden made them (isolate_root.c): X-up is the
- * written half of the overlay at /X ("image-up": of /), X-work is the kernel's, "root" is / of a sandbox without
- * an image, any other folder is itself. In an overlay's half, a device 0:0 hides a file of the template: removed. A
- * file that is new there and that this box, which has the same template, shows as well, is a changed one. What
- * cannot be read is counted, and told as changed where its numbers say so.
+ * written half of the overlay at /X ("image-up": of /), X-work is the kernel's, "root" is / of a sandbox
+ * without an image, any other folder is itself. In an overlay's half, a device 0:0 hides a file of the
+ * template: removed. A file that is new there and that this box, which has the same template, shows as well,
+ * is a changed one. What cannot be read is counted, and told as changed where its numbers say so.
  */
 #include <errno.h>
 #include <fcntl.h>

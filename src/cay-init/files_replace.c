@@ -88,7 +88,10 @@ static bool find_target(struct cay_files_replace *r, const char *path, struct st
         return false;
 }
 
-/* Attributes that a new file would not have. Labels (security.…) are set by the system; those of clients (files_attributes.h) go. */
+/*
+ * Attributes that a new file would not have. Labels (security.…) are set by the system; those of clients
+ * (files_attributes.h) go.
+ */
 static bool has_more(int fd)
 {
         char names[4096];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers denied system calls. Only the number is used, and the thread where commands share a filter: the code
- * controls the arguments, so no decision depends on them.
+ * Answers denied system calls. Only the number is used, and the thread where commands share a filter: the
+ * code controls the arguments, so no decision depends on them.
  */
 #include "cay-init/notify.h"
 

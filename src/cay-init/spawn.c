@@ -244,8 +244,8 @@ static pid_t start_new(struct cay_channel *ch, struct cay_child *c, struct cay_e
 }
 
 /*
- * The first child has begun where its cpuset lets it be, as we were there. From now on the two may run at the same
- * time. Later commands are prepared ahead (prefork.h), and need not begin at a certain place.
+ * The first child has begun where its cpuset lets it be, as we were there. From now on the two may run at the
+ * same time. Later commands are prepared ahead (prefork.h), and need not begin at a certain place.
  */
 static void use_all_cpus(struct cay_init *init)
 {

@@ -244,7 +244,10 @@ static int make(struct cay_init *init)
         w->own_file_max_bytes = w->file_max_bytes;
         init->childless = false;
         r = cay_watch_add(init->loop, &s->watch, s->ends.ask[0], EPOLLIN, on_said);
-        /* Otherwise the command takes it; but modules may make calls that are denied, and wait for the answer. */
+        /*
+         * Otherwise the command takes it; but modules may make calls that are denied, and wait for the
+         * answer.
+         */
         if (r == 0 && (c.serves || (init->config.warm_modules[0] && free_filter(w))))
                 r = cay_watch_add(init->loop, &w->listener, s->ends.status[0], EPOLLIN, on_listener);
         return r;
@@ -530,7 +533,10 @@ enum cay_warm_word cay_warm_hear(int ask_fd, int *ret_errno)
 
 /* Being */
 
-/* As the front says it for the sandbox's own user: what a Python reads when it starts (domain/model/command_env.c). */
+/*
+ * As the front says it for the sandbox's own user: what a Python reads when it starts
+ * (domain/model/command_env.c).
+ */
 int cay_warm_exec(const struct cay_child *c)
 {
         const struct cay_init *init = c->init;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One interpreter that waits, from init's side: its process, its ends, its node, what it has said. The theory is in warm.h.
+ * One interpreter that waits, from init's side: its process, its ends, its node, what it has said. The theory
+ * is in warm.h.
  *
- * A process is started by init, or forked by a server. Init does not know the pid of a forked one until that says that it
- * waits: the kernel tells who sent the message (SCM_CREDENTIALS). It must be a child of init in the server's node. A helper moves it to its node,
- * which takes the kernel some milliseconds, and there it must be alone; anything else is not used. It does not join by
- * itself: with a descriptor of cgroup.procs, code of the box that has got into a server (it may, by .pth files) could move
- * any process of the box, init too.
+ * A process is started by init, or forked by a server. Init does not know the pid of a forked one until that
+ * says that it waits: the kernel tells who sent the message (SCM_CREDENTIALS). It must be a child of init in
+ * the server's node. A helper moves it to its node, which takes the kernel some milliseconds, and there it
+ * must be alone; anything else is not used. It does not join by itself: with a descriptor of cgroup.procs,
+ * code of the box that has got into a server (it may, by .pth files) could move any process of the box, init
+ * too.
  */
 #pragma once
 
@@ -37,7 +39,10 @@ struct cay_warm_seat {
         char said;              /* enum cay_warm_said */
 };
 
-/* The filter of a server and of all that it forks: it has one listener. In use until the last of them has died. */
+/*
+ * The filter of a server and of all that it forks: it has one listener. In use until the last of them has
+ * died.
+ */
 struct cay_warm_filter {
         struct cay_init *init;
         struct cay_notify notify;
@@ -48,7 +53,10 @@ void cay_warm_seat_init(struct cay_warm_seat *s, struct cay_init *init, bool is_
 bool cay_warm_seat_is_free(struct cay_warm_seat *s);
 bool cay_warm_seat_is_expected(const struct cay_warm_seat *s); /* it waits, or may still say that it does */
 void cay_warm_seat_drop(struct cay_warm_seat *s);              /* ends it */
-/* Reads what it says. False: there is no process, or it said or was something that it must not: it has to be dropped. */
+/*
+ * Reads what it says. False: there is no process, or it said or was something that it must not: it has to be
+ * dropped.
+ */
 bool cay_warm_seat_listen(struct cay_warm_seat *s);
 /* The helper has ended. True: it is in its node, and has been told; false: it has to be dropped. */
 bool cay_warm_seat_joined(struct cay_warm_seat *s);
@@ -57,5 +65,8 @@ int cay_warm_seat_ask(struct cay_warm_seat *s, const struct cay_warm_seat *serve
 /* Its ends and its node, and nothing of it stays here. */
 void cay_warm_seat_give(struct cay_warm_seat *s, struct cay_ends *e, struct cay_group *ret_group);
 
-/* Takes the listener from the first message on the seat's status socket. 0 or -errno; -EAGAIN: there is none yet. */
+/*
+ * Takes the listener from the first message on the seat's status socket. 0 or -errno; -EAGAIN: there is none
+ * yet.
+ */
 int cay_warm_filter_take(struct cay_warm_filter *f, struct cay_warm_seat *server);

@@ -2,16 +2,21 @@
 /*
  * Limits that no cgroup holds here, held by watching: memory, processors, processes of everything in the box.
  *
- * Theory of operation. Init is the box's first process: it sees all others and may signal all of them at once (kill(-1)), with
- * nothing forked in between. While commands run it looks every hundredth of a second.
- *   memory   anonymous, shared and swapped pages of all processes, and what lies in the box's own file systems (they are memory
- *            here), and page tables. Pages of files can be had again and do not count. Above the limit: everything is ended, cause memory.
- *            Unnamed files (memfd) count too, and what lies in sockets of the box's network. Not seen: what lies in pipes; the kernel bounds those per user.
- *   cpus     processor time against the time that has gone by. Ahead of its share: all stopped until it is not. Each stop
- *            and go is one signal; parents are not told (children go first), but some system calls return EINTR.
- *   pids     RLIMIT_NPROC, counted by the kernel per user of the box's own user namespace; init only notices that it is hit.
- * A watch is weaker than a cgroup: between two looks a box can have more, as much as it can write in a hundredth of a second. It can
- * keep nothing, though. (RLIMIT_DATA would narrow that, and break every program that reserves more than it uses.)
+ * Theory of operation. Init is the box's first process: it sees all others and may signal all of them at once
+ * (kill(-1)), with nothing forked in between. While commands run it looks every hundredth of a second.
+ *   memory   anonymous, shared and swapped pages of all processes, and what lies in the box's own file
+ *            systems (they are memory here), and page tables. Pages of files can be had again and do not
+ *            count. Above the limit: everything is ended, cause memory. Unnamed files (memfd) count too, and
+ *            what lies in sockets of the box's network. Not seen: what lies in pipes; the kernel bounds those
+ *            per user.
+ *   cpus     processor time against the time that has gone by. Ahead of its share: all stopped until it is
+ *            not. Each stop and go is one signal; parents are not told (children go first), but some system
+ *            calls return EINTR.
+ *   pids     RLIMIT_NPROC, counted by the kernel per user of the box's own user namespace; init only notices
+ *            that it is hit.
+ * A watch is weaker than a cgroup: between two looks a box can have more, as much as it can write in a
+ * hundredth of a second. It can keep nothing, though. (RLIMIT_DATA would narrow that, and break every program
+ * that reserves more than it uses.)
  */
 #pragma once
 

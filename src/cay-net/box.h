@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One sandbox's network: its sockets, policy, limits, counters, log, and the connections that go through them.
+ * One sandbox's network: its sockets, policy, limits, counters, log, and the connections that go through
+ * them.
  *
- * Theory of operation. The sockets belong to the sandbox's network namespace, so whatever comes by them is that sandbox's: nobody can
- * speak for another. TCP connections arrive under the address that the program wanted; one of the ranges for names is looked up in the
- * table of names that this sandbox was told (names are per sandbox). A connection over the limit per second waits in the kernel; one over the
- * limit at once is reset. All connections of a sandbox share its two rates, by turns.
+ * Theory of operation. The sockets belong to the sandbox's network namespace, so whatever comes by them is
+ * that sandbox's: nobody can speak for another. TCP connections arrive under the address that the program
+ * wanted; one of the ranges for names is looked up in the table of names that this sandbox was told (names
+ * are per sandbox). A connection over the limit per second waits in the kernel; one over the limit at once is
+ * reset. All connections of a sandbox share its two rates, by turns.
  */
 #pragma once
 
@@ -101,7 +103,10 @@ struct net_box {
         struct cay_deferred gone;
 };
 
-/* fds: enum net_fd, without the policy, count of them (0: nothing comes by sockets of the box); taken in any case, as is the policy (*policy is empty afterwards). NULL: err says why. */
+/*
+ * fds: enum net_fd, without the policy, count of them (0: nothing comes by sockets of the box); taken in any
+ * case, as is the policy (*policy is empty afterwards). NULL: err says why.
+ */
 struct net_box *net_box_new_take(struct net_world *world, const struct net_box_request *req, const int *fds,
                                  unsigned count, struct cay_policy_pair *policy, struct cay_error *err);
 /* The policy is taken; connections that it does not allow any more end. */

@@ -80,8 +80,8 @@ static void on_push_again(struct cay_timer *t)
 }
 
 /*
- * Waking the front twice for each connection costs more than relaying a small one. What was refused or failed is told at once (with all before it): the
- * result of a command that ends because of it says so.
+ * Waking the front twice for each connection costs more than relaying a small one. What was refused or failed
+ * is told at once (with all before it): the result of a command that ends because of it says so.
  */
 static void on_log(struct net_world *world, struct net_box *box, unsigned verdict)
 {
@@ -98,7 +98,10 @@ static void on_log(struct net_world *world, struct net_box *box, unsigned verdic
         }
 }
 
-/* Requests. Safe because ids only select sandboxes of this daemon, and sockets, text and numbers are checked here. */
+/*
+ * Requests. Safe because ids only select sandboxes of this daemon, and sockets, text and numbers are checked
+ * here.
+ */
 
 static struct net_box **find(struct broker *b, const char *id)
 {
@@ -109,7 +112,10 @@ static struct net_box **find(struct broker *b, const char *id)
         return at;
 }
 
-/* From a front: all of it has to be in the socket, and then its end. Nothing here waits, whatever the front does. */
+/*
+ * From a front: all of it has to be in the socket, and then its end. Nothing here waits, whatever the front
+ * does.
+ */
 /* text: NET_POLICY_MAX + 1 bytes. */
 static int receive_text(int fd, char *text, size_t *ret_len, struct cay_error *err)
 {

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cay-net: the network of all sandboxes, in a program of its own that has the host's sockets and nothing else.
+ * cay-net: the network of all sandboxes, in a program of its own that has the host's sockets and nothing
+ * else.
  *
- * Theory of operation. A front hands over the sockets of a sandbox's network namespace, its policy and its limits (links/net/net_message.h).
- * From then on the sandbox's programs speak with this program alone: names are answered (stub.h), connections judged, made and relayed
- * (conn.h), everything is counted and logged. The front hears log entries and may change the policy; no byte of a connection passes through it.
+ * Theory of operation. A front hands over the sockets of a sandbox's network namespace, its policy and its
+ * limits (links/net/net_message.h). From then on the sandbox's programs speak with this program alone: names
+ * are answered (stub.h), connections judged, made and relayed (conn.h), everything is counted and logged. The
+ * front hears log entries and may change the policy; no byte of a connection passes through it.
  *
- * Ends. A front's: everything goes on; the next one asks what is there (box_list) and what was logged (log_read). The keeper's: we end, and
- * with us every connection. Our own: the kernel resets them all; a front that still has the sandboxes' sockets hands them to the next one.
- * A front that does not read misses entries, which stay readable; nothing else waits for it.
+ * Ends. A front's: everything goes on; the next one asks what is there (box_list) and what was logged
+ * (log_read). The keeper's: we end, and with us every connection. Our own: the kernel resets them all; a
+ * front that still has the sandboxes' sockets hands them to the next one. A front that does not read misses
+ * entries, which stay readable; nothing else waits for it.
  */
 #pragma once
 

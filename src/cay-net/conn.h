@@ -4,14 +4,16 @@
  *
  * Theory of operation. It waits for one thing at a time:
  *
- *   HELLO       the client's first bytes, where its TLS server name has to be compared. They are looked at in the socket and stay there; the
- *               socket wakes us only when more have come (SO_RCVLOWAT), so a client that sends byte by byte costs one look each.
+ *   HELLO       the client's first bytes, where its TLS server name has to be compared. They are looked at in
+ *               the socket and stay there; the socket wakes us only when more have come (SO_RCVLOWAT), so a
+ *               client that sends byte by byte costs one look each.
  *   RESOLVING   the real addresses of the name
  *   CONNECTING  the real server; its addresses are tried one after the other, each one judged right before
  *   RELAYING    bytes, both ways
  *
- * The address that is connected to is the one that was judged, so a name that changes its address between two lookups gains nothing.
- * Up to RELAYING there is a deadline. What is refused or cannot be reached is reset (SO_LINGER 0), which a program sees at once.
+ * The address that is connected to is the one that was judged, so a name that changes its address between two
+ * lookups gains nothing. Up to RELAYING there is a deadline. What is refused or cannot be reached is reset
+ * (SO_LINGER 0), which a program sees at once.
  */
 #pragma once
 

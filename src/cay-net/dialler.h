@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections of the daemon itself, to agents of users' machines: the front opens no socket, and where addresses are judged is here.
+ * Connections of the daemon itself, to agents of users' machines: the front opens no socket, and where
+ * addresses are judged is here.
  *
- * Theory of operation. A call names a host and a port. Its addresses are looked up and tried one after the other, each one judged right
- * before, so a name that changes its address in between gains nothing. Without may_private only public addresses that are not this host's
- * own pass: the host was named by somebody who may not reach what this daemon can. The connected socket goes to the front over the socket that came
- * with the call, once; from then on it is nothing of ours. When the front closes its end, the call ends.
+ * Theory of operation. A call names a host and a port. Its addresses are looked up and tried one after the
+ * other, each one judged right before, so a name that changes its address in between gains nothing. Without
+ * may_private only public addresses that are not this host's own pass: the host was named by somebody who may
+ * not reach what this daemon can. The connected socket goes to the front over the socket that came with the
+ * call, once; from then on it is nothing of ours. When the front closes its end, the call ends.
  */
 #pragma once
 

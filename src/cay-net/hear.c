@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program says before its connection goes on: the request to the proxy, the TLS hello with its server name. */
+/*
+ * What a program says before its connection goes on: the request to the proxy, the TLS hello with its server
+ * name.
+ */
 #include "cay-net/conn_priv.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last log entries of one sandbox, numbered from 1 without gaps. At most NET_LOG_MAX of them and NET_LOG_BYTES in all: an entry is kept
- * with its texts packed, a tenth of a message's size.
+ * The last log entries of one sandbox, numbered from 1 without gaps. At most NET_LOG_MAX of them and
+ * NET_LOG_BYTES in all: an entry is kept with its texts packed, a tenth of a message's size.
  */
 #pragma once
 

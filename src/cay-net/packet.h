@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packets with their headers, as a raw socket takes them: a datagram that answers, and the error that says that nobody is there.
- * Both come from the address that the sandbox's program sent to; plain memory, no sockets.
+ * Packets with their headers, as a raw socket takes them: a datagram that answers, and the error that says
+ * that nobody is there. Both come from the address that the sandbox's program sent to; plain memory, no
+ * sockets.
  */
 #pragma once
 
@@ -22,5 +23,8 @@ struct net_ends { /* of one family */
 /* Writes the headers of a datagram whose len bytes follow them; the number of bytes that the headers take. */
 size_t net_packet_udp_head(const struct net_ends *e, const void *bytes, size_t len,
                            uint8_t ret[NET_PACKET_HEAD]);
-/* ICMP port unreachable about a datagram of len bytes that went `e->from` → `e->to`; its length. It goes to e->from. */
+/*
+ * ICMP port unreachable about a datagram of len bytes that went `e->from` → `e->to`; its length. It goes to
+ * e->from.
+ */
 size_t net_packet_unreachable(const struct net_ends *e, size_t len, uint8_t ret[NET_UNREACHABLE_MAX]);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections that ask for what they want (HTTP CONNECT, plain HTTP, SOCKS 5) instead of being diverted: those that come to the listening
- * socket by the sandbox's own loopback. Where the kernel has no nf_tables they are all that there are. What is asked for is judged as
- * what is diverted; only how it is answered is different.
+ * Connections that ask for what they want (HTTP CONNECT, plain HTTP, SOCKS 5) instead of being diverted:
+ * those that come to the listening socket by the sandbox's own loopback. Where the kernel has no nf_tables
+ * they are all that there are. What is asked for is judged as what is diverted; only how it is answered is
+ * different.
  */
 #pragma once
 
@@ -27,7 +28,10 @@ enum net_proxy_heard net_proxy_hear(struct net_proxy *p, int fd, bool has_ended,
                                     struct cay_proxy_request *ret, const char **ret_why);
 /* The connection is there, or will be: says so, once. -1: it could not be said. */
 int net_proxy_agree(struct net_proxy *p, int fd);
-/* A plain request to its server, once it is connected. Bytes sent; 0: none is to be sent, -1: it could not be. */
+/*
+ * A plain request to its server, once it is connected. Bytes sent; 0: none is to be sent, -1: it could not
+ * be.
+ */
 ssize_t net_proxy_pass_on(struct net_proxy *p, int server);
 /* Says why not, unless something was said already. */
 void net_proxy_refuse(struct net_proxy *p, int fd, bool is_refused, const char *why);

@@ -88,7 +88,10 @@ static ssize_t fill_pipe(struct net_pump *p, size_t most)
         return n < 0 ? -errno : n;
 }
 
-/* Without a pipe. Returns what was read and passed on, 0 at the end, -errno; *ret_full: the other side takes no more now. */
+/*
+ * Without a pipe. Returns what was read and passed on, 0 at the end, -errno; *ret_full: the other side takes
+ * no more now.
+ */
 static ssize_t copy(struct net_pump *p, size_t most, bool *ret_full)
 {
         static char bytes[COPY_BYTES];
@@ -124,8 +127,9 @@ static size_t receive_few(int from, char *bytes, size_t most, int *ret_end)
 }
 
 /*
- * Few bytes are copied: that costs less than two splices, and whether the end of input follows them is known before they go out, so that it goes with
- * them. What the other side does not take goes into the pipe. Returns as read_piece.
+ * Few bytes are copied: that costs less than two splices, and whether the end of input follows them is known
+ * before they go out, so that it goes with them. What the other side does not take goes into the pipe.
+ * Returns as read_piece.
  */
 static int pass_few(struct net_pump *p, size_t most, size_t *ret_read, int *ret_wait)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes in one direction of a connection, from socket to socket. Many are spliced through a pipe, without a copy; few are copied, which costs less.
+ * Bytes in one direction of a connection, from socket to socket. Many are spliced through a pipe, without a
+ * copy; few are copied, which costs less.
  *
- * Theory of operation. A pipe is held only while bytes are in it: an idle connection has none, so a thousand of them cost their sockets
- * alone. Bytes that the reader has not taken stay in the pipe and then in the sender's socket (back-pressure). Where no pipe can be had,
- * bytes are looked at (MSG_PEEK), sent, and only what was sent is taken off: slower, and nothing is ever held.
- * The end of input is passed on (shutdown) when all before it has been.
+ * Theory of operation. A pipe is held only while bytes are in it: an idle connection has none, so a thousand
+ * of them cost their sockets alone. Bytes that the reader has not taken stay in the pipe and then in the
+ * sender's socket (back-pressure). Where no pipe can be had, bytes are looked at (MSG_PEEK), sent, and only
+ * what was sent is taken off: slower, and nothing is ever held. The end of input is passed on (shutdown) when
+ * all before it has been.
  */
 #pragma once
 
@@ -41,6 +43,9 @@ enum net_pump_wait {
         NET_PUMP_OVER,
 };
 
-/* Reads at most `most` bytes and passes on what it can. Returns enum net_pump_wait or -errno; *ret_read: how many were read. */
+/*
+ * Reads at most `most` bytes and passes on what it can. Returns enum net_pump_wait or -errno; *ret_read: how
+ * many were read.
+ */
 int net_pump_step(struct net_pump *p, struct net_pipes *pipes, size_t most, size_t *ret_read);
 void net_pump_done(struct net_pump *p, struct net_pipes *pipes);

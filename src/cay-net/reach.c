@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a connection gets to what it wants: its addresses, judged and tried by turns; a member of the same private network; cay-edge. */
+/*
+ * How a connection gets to what it wants: its addresses, judged and tried by turns; a member of the same
+ * private network; cay-edge.
+ */
 #include "cay-net/conn_priv.h"
 
 #include <errno.h>
@@ -74,8 +77,9 @@ static void on_connected(struct cay_watch *w, uint32_t events)
 }
 
 /*
- * Where the program has sent something already, the acknowledgement that ends the handshake waits for it and goes in the same packet: one packet
- * less, and the server is woken once. Where the server speaks first, it must not wait.
+ * Where the program has sent something already, the acknowledgement that ends the handshake waits for it and
+ * goes in the same packet: one packet less, and the server is woken once. Where the server speaks first, it
+ * must not wait.
  */
 static void join_first_bytes(const struct net_conn *c, int fd)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names into addresses, by the host's resolvers, on our own loop. The library (c-ares) is named in resolver.c alone.
+ * Names into addresses, by the host's resolvers, on our own loop. The library (c-ares) is named in resolver.c
+ * alone.
  *
- * Theory of operation. A lookup is owned by its caller and finished exactly once through its job, from the loop; ending it early lets
- * the library go on for nobody. When resolv.conf changes, new lookups go through a new channel; the one before ends with its last lookup.
+ * Theory of operation. A lookup is owned by its caller and finished exactly once through its job, from the
+ * loop; ending it early lets the library go on for nobody. When resolv.conf changes, new lookups go through a
+ * new channel; the one before ends with its last lookup.
  */
 #pragma once
 

@@ -187,7 +187,10 @@ static void on_dns_again(struct cay_timer *t)
         cay_watch_set(&b->dns_tcp, EPOLLIN);
 }
 
-/* What cannot be accepted stays in the listener's queue: without a pause the loop would be woken for it without end. */
+/*
+ * What cannot be accepted stays in the listener's queue: without a pause the loop would be woken for it
+ * without end.
+ */
 static int accept_link(struct net_box *b)
 {
         int fd = accept4(b->dns_tcp.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);

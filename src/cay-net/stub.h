@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The resolver that programs in a sandbox ask: names that the policy may allow get an address that stands for them, all others do not exist.
- * Nothing is asked of a real server here, so a query by itself carries nothing out; the real lookup happens at the connect.
+ * The resolver that programs in a sandbox ask: names that the policy may allow get an address that stands for
+ * them, all others do not exist. Nothing is asked of a real server here, so a query by itself carries nothing
+ * out; the real lookup happens at the connect.
  */
 #pragma once
 

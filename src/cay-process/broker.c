@@ -104,7 +104,10 @@ static bool is_stream(int fd)
         return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_STREAM;
 }
 
-/* Safe because a plan is numbers and an id, all checked again by the engine; the id names nothing outside of this program. */
+/*
+ * Safe because a plan is numbers and an id, all checked again by the engine; the id names nothing outside of
+ * this program.
+ */
 static void make(struct broker *b, const struct process_plan *p, int link, struct call *c)
 {
         struct cay_spec spec = {
@@ -133,7 +136,10 @@ static void relink(struct broker *b, int link, struct call *c)
         cay_job_finish(cay_loop_jobs(b->loop), &c->job, err.code != CAY_OK ? &err : NULL);
 }
 
-/* Requests about one box: safe because its id is only compared, and a front may do anything to boxes of its own daemon. */
+/*
+ * Requests about one box: safe because its id is only compared, and a front may do anything to boxes of its
+ * own daemon.
+ */
 static int begin(struct broker *b, const struct process_request *req, int link)
 {
         const char *id = req->type == PROCESS_box_make ? req->plan.id : req->box.id;
@@ -222,7 +228,10 @@ int process_broker_run(const struct process_options *o)
         return r < 0 ? 1 : 0;
 }
 
-/* What ids take: becoming them, ending their processes, having and removing their folders. Nothing that is executed gets any of it. */
+/*
+ * What ids take: becoming them, ending their processes, having and removing their folders. Nothing that is
+ * executed gets any of it.
+ */
 static int confine(bool with_ids)
 {
         const uint64_t keep = SYS_CAP(CAP_SETUID) | SYS_CAP(CAP_SETGID) | SYS_CAP(CAP_KILL) |

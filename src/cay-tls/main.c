@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cay-tls HOST [CA-FILE]: started by cay for https addresses, with the clear side on descriptor 0 and the connected socket on 3.
- * What goes wrong it says on standard error; the clear side then just ends.
+ * cay-tls HOST [CA-FILE]: started by cay for https addresses, with the clear side on descriptor 0 and the
+ * connected socket on 3. What goes wrong it says on standard error; the clear side then just ends.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TLS for a program that has none: bytes between a socket in the clear (one end of a pair) and a connected TCP socket on which this
- * side is a TLS client. The server has to prove its name with a certificate that is trusted; TLS 1.2 or newer.
+ * TLS for a program that has none: bytes between a socket in the clear (one end of a pair) and a connected
+ * TCP socket on which this side is a TLS client. The server has to prove its name with a certificate that is
+ * trusted; TLS 1.2 or newer.
  *
- * Theory of operation. One piece is held in each direction; the side that has it full is not read. Everything is non-blocking, one poll
- * waits. The handshake has a deadline; after it the pipe lives as long as its two ends: when the clear one is closed, a goodbye
- * is said and it is over; when the other is, what came before is still handed on.
+ * Theory of operation. One piece is held in each direction; the side that has it full is not read. Everything
+ * is non-blocking, one poll waits. The handshake has a deadline; after it the pipe lives as long as its two
+ * ends: when the clear one is closed, a goodbye is said and it is over; when the other is, what came before
+ * is still handed on.
  */
 #pragma once
 

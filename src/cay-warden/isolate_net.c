@@ -2,11 +2,13 @@
 /*
  * The network namespace of a box, and its way out where it has one.
  *
- * A network namespace takes as long to make as all mounts together, and neither needs the other: the helper that started the box makes
- * it while the box mounts, as a member of the box's user namespace, and hands it over. With a way out, it also sets up the addresses,
- * routes and rules that bring everything that leaves to a few sockets, and sends these to whoever the plan names (the broker's side);
- * neither the warden nor the box ever has them. Nothing of the host's network is touched. Where the kernel has no nf_tables, the box has
- * loopback alone, the first of these sockets is a proxy there, and the environment of cay-init, which its commands inherit, says so.
+ * A network namespace takes as long to make as all mounts together, and neither needs the other: the helper
+ * that started the box makes it while the box mounts, as a member of the box's user namespace, and hands it
+ * over. With a way out, it also sets up the addresses, routes and rules that bring everything that leaves to
+ * a few sockets, and sends these to whoever the plan names (the broker's side); neither the warden nor the
+ * box ever has them. Nothing of the host's network is touched. Where the kernel has no nf_tables, the box has
+ * loopback alone, the first of these sockets is a proxy there, and the environment of cay-init, which its
+ * commands inherit, says so.
  */
 #include <assert.h>
 #include <errno.h>
@@ -147,7 +149,10 @@ static void write_resolver(struct isolate *iso)
                 isolate_fail(iso, r, "write /etc/resolv.conf");
 }
 
-/* Later, by request_box_network.c, which writes no file. Without this file resolvers ask loopback, so only an image's own is in the way. */
+/*
+ * Later, by request_box_network.c, which writes no file. Without this file resolvers ask loopback, so only an
+ * image's own is in the way.
+ */
 static bool may_get_one(const struct isolate *iso)
 {
         return iso->plan->flags & WIRE_PLAN_ROOTFS && !(iso->plan->flags & WIRE_PLAN_ONE_SHOT);

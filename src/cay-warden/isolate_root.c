@@ -56,7 +56,10 @@ static const struct {
         { "etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n" },
 };
 
-/* Without it ICU (Chromium, Node.js) compares /etc/localtime with every file of zoneinfo: 15,000 opens at a start. */
+/*
+ * Without it ICU (Chromium, Node.js) compares /etc/localtime with every file of zoneinfo: 15,000 opens at a
+ * start.
+ */
 static const char time_zone[] = "/usr/share/zoneinfo/Etc/UTC";
 
 static unsigned safe_attr(const struct isolate *iso)
@@ -392,7 +395,10 @@ static void copy_link(struct isolate *iso, const char *path)
                 isolate_fail(iso, -errno, "make link %s", from);
 }
 
-/* In a root that a sandbox has used nothing is made or named by a path; without a place for it, it is left out. */
+/*
+ * In a root that a sandbox has used nothing is made or named by a path; without a place for it, it is left
+ * out.
+ */
 static void show_cache(struct isolate *iso, enum isolate_mount which, const char *path)
 {
         cay_auto_close int target = -1;

@@ -72,7 +72,8 @@ int cay_keep_drop(int dir, const char *id);
 int cay_keep_write_out(int dir, const char *id, int fs);
 /*
  * Blocks reserved in the folder: from now on so many bytes. The first KEEP_RESERVE of them are for data still
- * in transit to layers when the disk is full. 0 or -errno; when there is no room for more, it has what it had.
+ * in transit to layers when the disk is full. 0 or -errno; when there is no room for more, it has what it
+ * had.
  */
 #define KEEP_RESERVE (16ull << 20)
 int cay_keep_reserve(int dir, uint64_t bytes);

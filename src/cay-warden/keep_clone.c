@@ -120,8 +120,8 @@ static int copy(int dir, const struct cay_keep_clone *c, int from, int to, struc
 }
 
 /*
- * Sharing blocks writes them out first: that is done here, before the box stands still, and counted. Copying does not
- * need it.
+ * Sharing blocks writes them out first: that is done here, before the box stands still, and counted. Copying
+ * does not need it.
  */
 static void measure(int from, int to, struct cay_keep_cloned *ret)
 {

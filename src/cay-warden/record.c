@@ -232,9 +232,9 @@ static void look_for_living(void *ctx, int dirfd, const char *name, unsigned typ
 enum whose { ITS_OWN, ANOTHERS, UNKNOWN };
 
 /*
- * The record of a warden that died before it noted that it had made something. If a living box has the same id,
- * making the cgroup2 node, which comes first, had failed: nothing of that name is this record's. If a living
- * warden is about to make one, either can be true, and a later sweep will know.
+ * The record of a warden that died before it noted that it had made something. If a living box has the same
+ * id, making the cgroup2 node, which comes first, had failed: nothing of that name is this record's. If a
+ * living warden is about to make one, either can be true, and a later sweep will know.
  */
 static enum whose find_owner(int fd, const struct content *c)
 {

@@ -43,6 +43,8 @@ bool cay_records_are_stuck(void);
 /* Takes a free slot and records what will be made for a box. */
 int cay_record_make(struct cay_record *rec, const char *id, const struct sys_cgroup_host *host,
                     const char *cgroup_name, struct cay_error *err);
-/* After the first thing that it names was made: from now on nobody takes that for another box's. 0 or -errno. */
+/*
+ * After the first thing that it names was made: from now on nobody takes that for another box's. 0 or -errno.
+ */
 int cay_record_note_made(const struct cay_record *rec);
 void cay_record_drop(struct cay_record *rec); /* everything it names is removed; allowed when there is none */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The network of a box that is there: other rules, new sockets after whoever had the old ones has died, or a way out for one that was
- * made without.
+ * The network of a box that is there: other rules, new sockets after whoever had the old ones has died, or a
+ * way out for one that was made without.
  *
- * Why it is safe to obey a front that was taken over: a helper enters the box's user and network namespace, so that all it does is done
- * with rights that count there alone; what it does is one of a few fixed sets of rules. It reads nothing that a box can write.
+ * Why it is safe to obey a front that was taken over: a helper enters the box's user and network namespace,
+ * so that all it does is done with rights that count there alone; what it does is one of a few fixed sets of
+ * rules. It reads nothing that a box can write.
  */
 #include <errno.h>
 #include <fcntl.h>

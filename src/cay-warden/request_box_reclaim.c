@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * box_reclaim: gives the memory of a box back to the host, as far as the kernel can. That may take a second for a large box, so a helper
- * process writes the cgroup's file, and the answer, with the figures after it, is sent when the helper has ended.
+ * box_reclaim: gives the memory of a box back to the host, as far as the kernel can. That may take a second
+ * for a large box, so a helper process writes the cgroup's file, and the answer, with the figures after it,
+ * is sent when the helper has ended.
  *
- * Why it is safe for an untrusted caller. The box is one of its own; nothing is ended or lost, and what is needed again is read again. One
- * helper per box, and one request at a time.
+ * Why it is safe for an untrusted caller. The box is one of its own; nothing is ended or lost, and what is
+ * needed again is read again. One helper per box, and one request at a time.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -2,10 +2,10 @@
 /*
  * layer_clone: copies of kept layers, made by helper processes (keep_clone.h), a few at a time.
  *
- * Why it is safe for an untrusted caller. Both layers are named by ids of the strict form, in the keeper's folder.
- * A front may do anything to the layers of its own warden anyway. A box is frozen only by the helper and only for
- * the copy; if the helper dies, it is thawed here. Copies are bounded in number and time, and by the room that the
- * disk has above the margin. A layer whose box lives is never replaced.
+ * Why it is safe for an untrusted caller. Both layers are named by ids of the strict form, in the keeper's
+ * folder. A front may do anything to the layers of its own warden anyway. A box is frozen only by the helper
+ * and only for the copy; if the helper dies, it is thawed here. Copies are bounded in number and time, and by
+ * the room that the disk has above the margin. A layer whose box lives is never replaced.
  *
  * Copies of one source follow each other: the first one's end would thaw a box in the middle of the second.
  */

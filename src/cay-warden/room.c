@@ -19,7 +19,10 @@
 
 #define LOOK_MS 200
 #define LOOK_OFTEN_MS 50 /* while blocks are reserved, unless there are many */
-/* While the disk is short and blocks are kept back for overwriting: what a box takes meanwhile must fit into what is free. */
+/*
+ * While the disk is short and blocks are kept back for overwriting: what a box takes meanwhile must fit into
+ * what is free.
+ */
 #define LOOK_URGENT_MS 5
 #define MANY 64
 #define LOOK_SELDOM_MS 1000
@@ -179,7 +182,10 @@ static uint64_t above_margin(const struct warden *w, uint64_t free)
         return free == UINT64_MAX ? free : free - least(free, margin_of(w));
 }
 
-/* What is kept back for overwriting counts: it is there for what `shared` says. A locked pool needs nothing of the disk. */
+/*
+ * What is kept back for overwriting counts: it is there for what `shared` says. A locked pool needs nothing
+ * of the disk.
+ */
 static uint64_t room_of_disk(const struct warden *w)
 {
         struct statvfs fs;
@@ -204,7 +210,10 @@ static uint64_t room_for_more(const struct warden *w)
         return room + above_margin(w, (uint64_t)disk.f_bavail * disk.f_frsize);
 }
 
-/* While the pool is changed, blocks are on their way between it and the disk: what both had before that counts. */
+/*
+ * While the pool is changed, blocks are on their way between it and the disk: what both had before that
+ * counts.
+ */
 static bool mind_pool(struct warden *w, uint64_t shared, uint64_t free)
 {
         uint64_t room = room_of_disk(w), more = room_for_more(w);
@@ -220,7 +229,9 @@ static bool mind_pool(struct warden *w, uint64_t shared, uint64_t free)
         return true;
 }
 
-/* True when the disk is short, and what is kept back must be released as it is needed, or is being made fast. */
+/*
+ * True when the disk is short, and what is kept back must be released as it is needed, or is being made fast.
+ */
 static bool mind_disk(struct warden *w, uint64_t shared)
 {
         struct statvfs fs;

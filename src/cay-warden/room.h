@@ -20,7 +20,8 @@
  * disk has both. The margin covers that, too, and looks are more frequent while room is short.
  *
  * Volumes (volume.h) are images too: each that is mounted counts like a layer. Blocks that layers share with
- * copies are a second matter: room_shared.h. While layers are in a locked pool, its free blocks are the room: room_pool.h.
+ * copies are a second matter: room_shared.h. While layers are in a locked pool, its free blocks are the room:
+ * room_pool.h.
  *
  * An error that the kernel meets in a layer (the disk failed after all) ends its box immediately: later
  * writes would be lost.
@@ -38,9 +39,14 @@
 /* Of a kept box that is made, or of a volume: its file system. */
 void warden_room_note_mount(struct warden *w, struct warden_room *room, int mount);
 void warden_room_soon(struct warden *w); /* something has changed: checks in the next round */
-/* What live layers, without that of `but` (NULL: of all), may overwrite, as far as nothing is kept back for it. */
+/*
+ * What live layers, without that of `but` (NULL: of all), may overwrite, as far as nothing is kept back for
+ * it.
+ */
 uint64_t warden_room_promised(const struct warden *w, const struct warden_box *but);
-/* In a pool that is or is being locked (room_pool.h): what a copy of a live layer, that of `but`, may share. */
+/*
+ * In a pool that is or is being locked (room_pool.h): what a copy of a live layer, that of `but`, may share.
+ */
 uint64_t warden_room_for_copy(const struct warden *w, const struct warden_box *but);
 /* Whether the disk has room for what a new box's layer shares; else the box must not be made. */
 int warden_room_check(struct warden *w, const struct warden_box *box, struct cay_error *err);

@@ -36,7 +36,10 @@ enum { LAYERS = 3, DISK = 4, FIRST_CLOSED = 5 }; /* descriptors of the helper */
 enum { DONE = 0, FAILED = 1, CANNOT = 2 };       /* its exit status */
 enum { POOL_NO_WORK, POOL_LOCKS, POOL_ENLARGES, POOL_SHRINKS, POOL_UNLOCKS, POOL_TRIMS }; /* what it does */
 
-struct wish { /* bytes that the pool is to have free, and on no account fewer than the least, and those that the disk keeps */
+/*
+ * bytes that the pool is to have free, and on no account fewer than the least, and those that the disk keeps
+ */
+struct wish {
         uint64_t wanted, least, margin;
 };
 
@@ -212,7 +215,10 @@ void warden_pool_begin(struct warden *w)
         warden_room_soon(w);
 }
 
-/* Blocks that the disk has for the pool beyond those that are in use there: freed ones, and the pool's own tables. */
+/*
+ * Blocks that the disk has for the pool beyond those that are in use there: freed ones, and the pool's own
+ * tables.
+ */
 static uint64_t disk_has_more(const struct warden *w)
 {
         uint64_t has, used;

@@ -322,8 +322,8 @@ static int mount_for_box(const struct warden_volume *v, int file, int userns, bo
 }
 
 /*
- * A layer that no box has, for reading. It is locked against whoever would write to it. A front may name any of its
- * own warden's, as for copies (request_layer_clone.c).
+ * A layer that no box has, for reading. It is locked against whoever would write to it. A front may name any
+ * of its own warden's, as for copies (request_layer_clone.c).
  */
 static int mount_layer(struct warden *w, const char *id, int userns, struct cay_error *err)
 {

@@ -125,7 +125,8 @@ struct warden {
         unsigned can_hold;  /* enum helper_limit */
         unsigned can_watch; /* of those, what cay-init enforces by watching, without a cgroup */
         int layers;         /* folder of layers that outlive their box; -1: none was given */
-        int disk; /* a folder on the disk that has them in the end: of layers itself, or of the pool that they are in */
+        /* a folder on the disk that has them in the end: of layers itself, or of the pool that they are in */
+        int disk;
         uint64_t reserve; /* bytes that are kept back in that folder: room.h, room_shared.h */
         uint64_t margin;  /* bytes of that folder's disk that layers leave free */
         struct {          /* room_pool.h */
@@ -182,8 +183,8 @@ void warden_take_given(struct warden *w, bool kept); /* what a warden is born wi
 int warden_set_up(struct warden *w, bool is_resumed, struct cay_error *err);
 /*
  * Removes what dead wardens left. A warden of a daemon does so before it serves anybody. One that serves a
- * single run looks at it while the command runs, and nobody waits for that: each live box of the machine costs
- * the sweep two microseconds. It takes what needs time last, before it ends.
+ * single run looks at it while the command runs, and nobody waits for that: each live box of the machine
+ * costs the sweep two microseconds. It takes what needs time last, before it ends.
  */
 void warden_sweep(struct warden *w, unsigned wait_ms);
 void warden_sweep_at_last(struct warden *w);

@@ -6,13 +6,14 @@
  * the caller is trusted. The daemon's front is not. So a warden with a keeper does not trust it and uses
  * other evidence:
  *
- * - a folder below one of the administrator's roots: the keeper has handed over descriptors of the roots, the front says a number
- *   and a path, and the path is resolved here, beneath the root, without following a link. The front needs no right of its own
- *   to the folder, and gets no descriptor of it.
- * - a folder whose descriptor a client has passed over the unix socket: with it comes that client's connection. It must have been accepted
- *   from the daemon's own listening socket (told by the file it is bound to, which nobody can imitate), be alive, and the
- *   kernel says whose it is. The descriptor must be open for reading: somebody with the right to read had to open it, which the
- *   front has not; one that only names a folder (O_PATH) proves nothing. Writable it must be the client's own.
+ * - a folder below one of the administrator's roots: the keeper has handed over descriptors of the roots, the
+ *   front says a number and a path, and the path is resolved here, beneath the root, without following a
+ *   link. The front needs no right of its own to the folder, and gets no descriptor of it.
+ * - a folder whose descriptor a client has passed over the unix socket: with it comes that client's
+ *   connection. It must have been accepted from the daemon's own listening socket (told by the file it is
+ *   bound to, which nobody can imitate), be alive, and the kernel says whose it is. The descriptor must be
+ *   open for reading: somebody with the right to read had to open it, which the front has not; one that only
+ *   names a folder (O_PATH) proves nothing. Writable it must be the client's own.
  *
  * The folder's owner is the box's user inside, so the box has the owner's rights to everything below. That is
  * right only for the owner's own client. For other clients the folder is shown as nobody's: only what

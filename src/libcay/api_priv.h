@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Behind cay.h: a task is the options of a run (run.h) and the memory that they point to. `cay run` fills a task as any program
- * would, then adds what cay.h has no word for (a terminal, its own loop) and begins the run itself.
+ * Behind cay.h: a task is the options of a run (run.h) and the memory that they point to. `cay run` fills a
+ * task as any program would, then adds what cay.h has no word for (a terminal, its own loop) and begins the
+ * run itself.
  */
 #pragma once
 

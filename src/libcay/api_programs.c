@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where an installed libcay has its programs: compiled in, so that nothing in the caller's surroundings leads astray. */
+/*
+ * Where an installed libcay has its programs: compiled in, so that nothing in the caller's surroundings leads
+ * astray.
+ */
 #include <errno.h>
 
 #include "libcay/api_priv.h"

@@ -2,9 +2,10 @@
 /*
  * cay_task_run: a run from beginning to end in the calling thread, with a loop of its own.
  *
- * Theory of operation. Whatever may end a run before its time (another thread, a signal handler, the output function, no memory
- * for output) writes to the task's eventfd, which the loop watches: the run is stopped from there and nowhere else, never inside
- * a call of its own. What is left in the eventfd at the end was meant for this run and is taken out.
+ * Theory of operation. Whatever may end a run before its time (another thread, a signal handler, the output
+ * function, no memory for output) writes to the task's eventfd, which the loop watches: the run is stopped
+ * from there and nowhere else, never inside a call of its own. What is left in the eventfd at the end was
+ * meant for this run and is taken out.
  */
 #include <errno.h>
 #include <limits.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks and their setters (cay.h). A setter that fails leaves what was set before; its error names the setting. */
+/*
+ * Tasks and their setters (cay.h). A setter that fails leaves what was set before; its error names the
+ * setting.
+ */
 #include "libcay/api_priv.h"
 
 #include <errno.h>

@@ -2,13 +2,14 @@
 /*
  * The run-once flow (run.h).
  *
- * Theory of operation. Two state machines run side by side and meet at the end. The box: the engine creates it, and destroys it.
- * The command: as soon as the engine has handed out the link (often before the box is there) HELLO and OPEN are
- * on their way, output comes, END comes. Whatever ends the command (END, a limit enforced here, a lost link, a signal, a
- * failure) calls cay_run_leave, which destroys the box once the engine is done creating it. Destroying gives the last
- * figures; the cause is judged only then. on_done follows when the output has been taken, at the end of a loop round.
- * Every wait has a deadline here, whatever the engine or init do; a job that an engine never finishes keeps its box's half alive,
- * not the run.
+ * Theory of operation. Two state machines run side by side and meet at the end. The box: the engine creates
+ * it, and destroys it. The command: as soon as the engine has handed out the link (often before the box is
+ * there) HELLO and OPEN are on their way, output comes, END comes. Whatever ends the command (END, a limit
+ * enforced here, a lost link, a signal, a failure) calls cay_run_leave, which destroys the box once the
+ * engine is done creating it. Destroying gives the last figures; the cause is judged only then. on_done
+ * follows when the output has been taken, at the end of a loop round. Every wait has a deadline here,
+ * whatever the engine or init do; a job that an engine never finishes keeps its box's half alive, not the
+ * run.
  */
 #include "libcay/run.h"
 
@@ -205,7 +206,10 @@ static bool is_auto(const struct cay_run_options *o)
         return o->engine != NULL && strcmp(o->engine, "auto") == 0;
 }
 
-/* `auto` takes native where it holds. Elsewhere nothing takes its place by itself: the others are named, and what is missing. */
+/*
+ * `auto` takes native where it holds. Elsewhere nothing takes its place by itself: the others are named, and
+ * what is missing.
+ */
 static void say_what_else(const struct cay_run_options *o, struct cay_error *err)
 {
         struct cay_error why = *err;
@@ -217,8 +221,8 @@ static void say_what_else(const struct cay_run_options *o, struct cay_error *err
 }
 
 /*
- * Gone with the box before it could say that it has made it: as if it had gone a moment later. Last words may be in the link,
- * and destroying is what tells whether it was the box or the engine that went.
+ * Gone with the box before it could say that it has made it: as if it had gone a moment later. Last words may
+ * be in the link, and destroying is what tells whether it was the box or the engine that went.
  */
 static void gone_unanswered(struct cay_run *run)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libcay's run-once: make a box, run one command in it, take everything away, say why it ended. No daemon.
- * cay_run_begin works in the caller's loop (`cay run` uses it); cay_run_once is the same with a loop of its own.
+ * cay_run_begin works in the caller's loop (`cay run` uses it); cay_run_once is the same with a loop of its
+ * own.
  */
 #pragma once
 
@@ -42,8 +43,8 @@ struct cay_run_result {
         bool is_open; /* it was not isolated, and had this id of the host's: */
         uint32_t host_uid;
         unsigned skipped; /* limits not held */
-        unsigned
-                watched; /* limits held by watching instead of by the kernel: a box can be above one for a moment */
+        /* limits held by watching instead of by the kernel: a box can be above one for a moment */
+        unsigned watched;
         uint64_t out_bytes, err_bytes,
                 cut_bytes; /* handed out; dropped at the output limit or when nobody took them */
         uint64_t memory_peak_bytes, cpu_us, user_us, sys_us;
@@ -56,7 +57,10 @@ struct cay_run_result {
         unsigned blocked_count;
         bool lacks_network;       /* it failed, has none, and its output says that it lacks one */
         struct cay_error cleanup; /* code CAY_OK: nothing is left */
-        /* A copy-on-write workspace: the change set that was written to changes_fd; entries 0: nothing was changed. */
+        /*
+         * A copy-on-write workspace: the change set that was written to changes_fd; entries 0: nothing was
+         * changed.
+         */
         uint64_t changes_bytes, changes_entries;
         uint64_t changes_left_out; /* entries that a set can't hold: special files and the like */
         /* code CAY_OK: the set is whole; else what was written is worth nothing */
@@ -65,23 +69,26 @@ struct cay_run_result {
 
 struct cay_run_options {
         struct cay_spec spec; /* spec.id "" = a fresh id; one_shot is set here */
-        unsigned
-                given; /* limits (mask) that the caller named: of the others, those that an engine never holds are left out */
+        /*
+         * limits (mask) that the caller named: of the others, those that an engine never holds are left out
+         */
+        unsigned given;
         /* "native", "docker", "process", "auto": native where it holds; NULL: the default */
         const char *engine;
         const char *const *argv; /* NULL-terminated */
-        const char *const *
-                env; /* K=V, NULL-terminated; added to PATH, HOME, USER, LANG (TERM with a tty), or in their place */
-        const char *
-                user; /* "1001", "0:0", "root", "sandbox", or a name of the image's /etc/passwd; NULL: sandbox */
+        /* K=V, NULL-terminated; added to PATH, HOME, USER, LANG (TERM with a tty), or in their place */
+        const char *const *env;
+        /* "1001", "0:0", "root", "sandbox", or a name of the image's /etc/passwd; NULL: sandbox */
+        const char *user;
         const char *cwd;  /* NULL: the workspace */
         const char *term; /* TERM with a tty; NULL: xterm-256color */
         bool tty;
         unsigned rows, cols; /* 0: 24 by 80 */
         int stdin_fd;        /* -1: none; else forwarded (borrowed; its flags are left alone) */
         /*
-         * With spec.workspace_cow: gets the change set (foundation/tar/change.h) between the command's end and the box's, whatever the
-         * command did; a file, opened before on_started gives up the right to. -1: nobody wants it. Borrowed.
+         * With spec.workspace_cow: gets the change set (foundation/tar/change.h) between the command's end
+         * and the box's, whatever the command did; a file, opened before on_started gives up the right to.
+         * -1: nobody wants it. Borrowed.
          */
         int changes_fd;
         enum cay_run_network_mode network;
@@ -92,28 +99,41 @@ struct cay_run_options {
         const struct cay_engine_ops *engine_ops; /* in place of `engine`; for tests. NULL otherwise */
 
         /*
-         * Live output; bytes are borrowed. Returns how many were taken; after fewer than len the run holds the rest (and,
-         * in time, the command) back until cay_run_continue. May be NULL: output is dropped.
+         * Live output; bytes are borrowed. Returns how many were taken; after fewer than len the run holds
+         * the rest (and, in time, the command) back until cay_run_continue. May be NULL: output is dropped.
          */
         size_t (*on_output)(void *ctx, int stream /* 1 out, 2 err */, const void *bytes, size_t len);
-        /* The plan is on its way to the engine: this process needs no privileges any more. 1: it gave them up; -1: end the run with err. */
+        /*
+         * The plan is on its way to the engine: this process needs no privileges any more. 1: it gave them
+         * up; -1: end the run with err.
+         */
         int (*on_started)(void *ctx, struct cay_error *err);
-        /* Over, exactly once, from the loop: result, or err when there was no run to speak of (result then has the id only). */
+        /*
+         * Over, exactly once, from the loop: result, or err when there was no run to speak of (result then
+         * has the id only).
+         */
         void (*on_done)(void *ctx, const struct cay_run_result *result, const struct cay_error *err);
         void *ctx;
 };
 
 /*
- * Starts a run. Everything that options point to is borrowed until on_done. -1: nothing was made, on_done is not called.
+ * Starts a run. Everything that options point to is borrowed until on_done. -1: nothing was made, on_done is
+ * not called.
  */
 int cay_run_begin(struct cay_loop *loop, const struct cay_run_options *options, struct cay_run **ret,
                   struct cay_error *err);
-/* Accepts NULL; a run that is not over is torn down (blocking, without on_done). -1: something may have stayed. */
+/*
+ * Accepts NULL; a run that is not over is torn down (blocking, without on_done). -1: something may have
+ * stayed.
+ */
 int cay_run_free(struct cay_run *run);
 CAY_DEFINE_AUTO(struct cay_run, cay_run_free)
 
 void cay_run_continue(struct cay_run *run, int stream); /* on_output has room again */
-/* Ends the run with cause `killed`; signo decides the exit status (128+signo). Output not taken yet is dropped. */
+/*
+ * Ends the run with cause `killed`; signo decides the exit status (128+signo). Output not taken yet is
+ * dropped.
+ */
 void cay_run_stop(struct cay_run *run, int signo);
 void cay_run_signal(struct cay_run *run, int signo); /* to the command; ignored when there is none */
 void cay_run_resize(struct cay_run *run, unsigned rows, unsigned cols);
@@ -121,7 +141,10 @@ void cay_run_resize(struct cay_run *run, unsigned rows, unsigned cols);
 void cay_run_trace(struct cay_run *run,
                    void (*each)(void *ctx, const char *who, const char *step, uint64_t ns), void *ctx);
 
-/* All of it at once; on_done of the options is ignored. 0: *ret is filled (whatever the command did). -1: no run. */
+/*
+ * All of it at once; on_done of the options is ignored. 0: *ret is filled (whatever the command did). -1: no
+ * run.
+ */
 int cay_run_once(const struct cay_run_options *options, struct cay_run_result *ret, struct cay_error *err);
 
 /* What a caller may ask for, in words. */

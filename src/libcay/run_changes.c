@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a run changed in a copy-on-write workspace: fetched when the command has ended, before the box is destroyed.
+ * What a run changed in a copy-on-write workspace: fetched when the command has ended, before the box is
+ * destroyed.
  *
- * Theory of operation. The layer that holds the changes goes with the box, so the run stays between "ended" and "leaving"
- * for as long as the set takes to come: init has killed everything else by then (CAY_BOX_STAY) and answers one more channel.
- * The bytes go to the caller's file as they come; nobody looks into them here. Whatever ends this early (a lost
- * box, a full disk, a deadline, the caller's stop) leaves an error in the result and lets the run end as it would have:
- * a command's own result is never lost to its changes. The sizes are checked here again, for an init that does not.
+ * Theory of operation. The layer that holds the changes goes with the box, so the run stays between "ended"
+ * and "leaving" for as long as the set takes to come: init has killed everything else by then (CAY_BOX_STAY)
+ * and answers one more channel. The bytes go to the caller's file as they come; nobody looks into them here.
+ * Whatever ends this early (a lost box, a full disk, a deadline, the caller's stop) leaves an error in the
+ * result and lets the run end as it would have: a command's own result is never lost to its changes. The
+ * sizes are checked here again, for an init that does not.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +24,8 @@
 #define STOP_MS 3000    /* a command that was told to end is dead within this */
 
 /*
- * Beside the bytes that the layer holds: headers for each of its files, holes (as zeros, within reason) and the list of what
- * is gone, which grows with the folder and not with the layer.
+ * Beside the bytes that the layer holds: headers for each of its files, holes (as zeros, within reason) and
+ * the list of what is gone, which grows with the folder and not with the layer.
  */
 #define PER_INODE_BYTES 4096u
 #define LIST_BYTES (256ull << 20)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run's command: its environment and OPEN, who it runs as, and what its END is worth. What init says is hostile input. */
+/*
+ * A run's command: its environment and OPEN, who it runs as, and what its END is worth. What init says is
+ * hostile input.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -56,7 +59,10 @@ static void on_wall_grace(struct cay_timer *t)
         cay_run_leave(run);
 }
 
-/* Init has the same limit and is first, by a margin. If all is well, only the output's slow reader is between us and the END. */
+/*
+ * Init has the same limit and is first, by a margin. If all is well, only the output's slow reader is between
+ * us and the END.
+ */
 static void on_wall(struct cay_timer *t)
 {
         struct cay_run *run = cay_container_of(t, struct cay_run, exec_timer);
@@ -179,7 +185,10 @@ static int open_exec(struct cay_run *run, struct cay_error *err)
                         .cpu_ms = l->cpu_time_ms,
                         .output_max_bytes = l->output_bytes,
                         .files_max = (uint32_t)l->files,
-                        /* A hole must not pass the disk by far, but data meets the full disk first: that has a cause. */
+                        /*
+                         * A hole must not pass the disk by far, but data meets the full disk first: that has
+                         * a cause.
+                         */
                         .file_max_bytes = run->ops->never_holds & CAY_LIMIT_BIT(disk_bytes) ? 0 : 2 * l->disk_bytes,
                         .cwd = { cwd, (uint32_t)strlen(cwd) },
                 },

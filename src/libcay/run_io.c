@@ -2,11 +2,12 @@
 /*
  * A run's streams: output to the caller with back-pressure, input to the command.
  *
- * Theory of operation. Output that the caller takes at once is acknowledged at once. What it does not take is held in a buffer per
- * stream and acknowledged when it is taken, so that the box link's window stops the command; one stalled stream does not
- * stop the other. When time is up the rest is drained: acknowledged on arrival, so that init can send what it still has and
- * then the END, whose place is behind it; the buffer has room for that (a window, what init's pipes hold, and more).
- * The output limit is counted again here, for an init that does not.
+ * Theory of operation. Output that the caller takes at once is acknowledged at once. What it does not take is
+ * held in a buffer per stream and acknowledged when it is taken, so that the box link's window stops the
+ * command; one stalled stream does not stop the other. When time is up the rest is drained: acknowledged on
+ * arrival, so that init can send what it still has and then the END, whose place is behind it; the buffer has
+ * room for that (a window, what init's pipes hold, and more). The output limit is counted again here, for an
+ * init that does not.
  */
 #include <errno.h>
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A run with a network: cay-net is started beside the engine, and gets the sockets that all that leaves the box comes to.
+ * A run with a network: cay-net is started beside the engine, and gets the sockets that all that leaves the
+ * box comes to.
  *
- * Theory of operation. The policy is checked before anything is made. cay-net is started when the engine has begun to make the box, which takes
- * longer, and while this process still has its privileges; it gives up its own. The engine hands over a socket on which the box's sockets
- * arrive before the box is ready; they go on to cay-net with the policy. What the command asks for earlier waits in them. cay-net's log comes back entry by entry; of what was refused
- * the first ones are kept for the result. When cay-net dies the run goes on: its connections end, new ones are refused.
+ * Theory of operation. The policy is checked before anything is made. cay-net is started when the engine has
+ * begun to make the box, which takes longer, and while this process still has its privileges; it gives up its
+ * own. The engine hands over a socket on which the box's sockets arrive before the box is ready; they go on
+ * to cay-net with the policy. What the command asks for earlier waits in them. cay-net's log comes back entry
+ * by entry; of what was refused the first ones are kept for the result. When cay-net dies the run goes on:
+ * its connections end, new ones are refused.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run's state, shared by the files of lib/run: run.c (the flow), run_exec.c (the command), run_io.c (its streams), run_changes.c (what it changed). */
+/*
+ * A run's state, shared by the files of lib/run: run.c (the flow), run_exec.c (the command), run_io.c (its
+ * streams), run_changes.c (what it changed).
+ */
 #pragma once
 
 #include "links/box/box_client.h"
@@ -107,7 +110,10 @@ void cay_run_detach(struct cay_run *run);                       /* no more event
 
 /* run_changes.c */
 bool cay_run_wants_changes(const struct cay_run *run);
-/* The command has ended: asks for what it changed. False: there is nothing to wait for; else cay_run_leave follows. */
+/*
+ * The command has ended: asks for what it changed. False: there is nothing to wait for; else cay_run_leave
+ * follows.
+ */
 bool cay_run_changes_begin(struct cay_run *run);
 void cay_run_changes_stop(struct cay_run *run); /* leaving: what has not come does not come any more */
 /* The caller ends the run: lets the command's END (and so its changes) come, for a moment. False: no need. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps of a run, its own and its engine's, in the order they were reached; and the words of test builds. */
+/*
+ * The steps of a run, its own and its engine's, in the order they were reached; and the words of test builds.
+ */
 #include "libcay/run_priv.h"
 #include "links/helper/layers.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A reader of the one JSON object that `cay run --json` prints: strict about the form, simple about the rest. */
+/*
+ * A reader of the one JSON object that `cay run --json` prints: strict about the form, simple about the rest.
+ */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs `cay run --json` for a test and takes its answer apart. The CLI is CAY_BUILD_DIR/cay; the attacker's program is
- * copied once to a folder of its own, so that no path of the build shows inside.
+ * Runs `cay run --json` for a test and takes its answer apart. The CLI is CAY_BUILD_DIR/cay; the attacker's
+ * program is copied once to a folder of its own, so that no path of the build shows inside.
  */
 #ifndef CAY_ATTACK_RUN_H
 #define CAY_ATTACK_RUN_H
@@ -23,13 +23,17 @@ struct attack_result {
 };
 
 /*
- * CAY_TEST_AS=UID: cay is started as that user instead of root, from copies of the programs that everybody can read.
- * CAY_TEST_AS=UID:range: with a range of ids of their own in /etc/subuid and /etc/subgid (in a mount namespace of the test's).
+ * CAY_TEST_AS=UID: cay is started as that user instead of root, from copies of the programs that everybody
+ * can read. CAY_TEST_AS=UID:range: with a range of ids of their own in /etc/subuid and /etc/subgid (in a
+ * mount namespace of the test's).
  */
 unsigned attack_user(void); /* 0: root */
 bool attack_user_has_range(void);
 
-/* Prepares the folders; to be called once, before anything else. Needs root and a test_hooks build: says so if not. */
+/*
+ * Prepares the folders; to be called once, before anything else. Needs root and a test_hooks build: says so
+ * if not.
+ */
 void attack_setup(void);
 void attack_teardown(void);
 
@@ -38,8 +42,9 @@ const char *attack_probe_dir(void); /* holds "probe", read-only for boxes; the f
 const char *attack_probe_path(void);
 
 /*
- * A fresh folder owned by uid and gid `owner`, with a copy of the probe in it. Removed by attack_scratch_remove, or
- * with all others by attack_scratch_remove_all, which every test's teardown calls: a failed test leaves by a jump.
+ * A fresh folder owned by uid and gid `owner`, with a copy of the probe in it. Removed by
+ * attack_scratch_remove, or with all others by attack_scratch_remove_all, which every test's teardown calls:
+ * a failed test leaves by a jump.
  */
 void attack_scratch(char ret_dir[64], unsigned owner);
 void attack_scratch_remove(const char *dir);
@@ -49,8 +54,8 @@ void attack_scratch_remove_all(void);
 size_t attack_words(const char *text, char *room, size_t room_size, const char **ret_words, size_t max);
 
 /*
- * cay run --json WORD…; stdin_path NULL: /dev/null. Never returns without a result: a cay that can't be started fails the
- * test. deadline_ms is how long to wait before cay itself is killed.
+ * cay run --json WORD…; stdin_path NULL: /dev/null. Never returns without a result: a cay that can't be
+ * started fails the test. deadline_ms is how long to wait before cay itself is killed.
  */
 struct attack_result attack_run(const char *const *words, const char *stdin_path, unsigned deadline_ms);
 void attack_result_free(struct attack_result *r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The attacks as a table (attacks.def): one row per promise, with the layers that keep it. test_attacks runs each row as it is, then with
- * layers switched off. Editing a row is all it takes when a layer moves.
+ * The attacks as a table (attacks.def): one row per promise, with the layers that keep it. test_attacks runs
+ * each row as it is, then with layers switched off. Editing a row is all it takes when a layer moves.
  */
 #ifndef CAY_ATTACK_TABLE_H
 #define CAY_ATTACK_TABLE_H
@@ -20,17 +20,24 @@ struct attack {
         const char *cause;    /* that cay must report; NULL: exited, and the probe says HELD */
         const char *or_cause; /* as good: the probe itself was the victim, and cay says of what */
         const char *hint;     /* that must be among the hints; NULL: any */
-        const char *
-                denied; /* system call that must be reported as denied, and is not once the filter is off; NULL: any */
+        /* system call that must be reported as denied, and is not once the filter is off; NULL: any */
+        const char *denied;
         /*
-         * Layers that must be off together for the attack to succeed: it must then print BROKE, or LACKS where this kernel
-         * lacks what it is about. NULL: no set of our switches opens it; `why` says what holds then.
+         * Layers that must be off together for the attack to succeed: it must then print BROKE, or LACKS
+         * where this kernel lacks what it is about. NULL: no set of our switches opens it; `why` says what
+         * holds then.
          */
         const char *breaks;
-        /* Sets of layers, separated by blanks, that may each be off and the attack still held: the others hold alone. */
+        /*
+         * Sets of layers, separated by blanks, that may each be off and the attack still held: the others
+         * hold alone.
+         */
         const char *holds;
         const char *why;
-        /* Why it is not held for an ordinary user who has one id only, or for whom no cgroup holds limits. NULL: it is. */
+        /*
+         * Why it is not held for an ordinary user who has one id only, or for whom no cgroup holds limits.
+         * NULL: it is.
+         */
         const char *one_id, *watched;
 };
 

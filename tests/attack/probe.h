@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The attacker: one program with many subcommands, run inside a box by test_attacks. Each tries one thing and prints one
- * line: "HELD why" (exit 0), "BROKE what" (exit 1), or "LACKS what this kernel does not have" (exit 2).
- * A probe that is killed prints nothing; then the cause that cay reports is the verdict.
+ * The attacker: one program with many subcommands, run inside a box by test_attacks. Each tries one thing and
+ * prints one line: "HELD why" (exit 0), "BROKE what" (exit 1), or "LACKS what this kernel does not have"
+ * (exit 2). A probe that is killed prints nothing; then the cause that cay reports is the verdict.
  */
 #ifndef CAY_ATTACK_PROBE_H
 #define CAY_ATTACK_PROBE_H
@@ -45,8 +45,8 @@ bool probe_was_killed(int status, int signal);
 void probe_nap_ms(long ms);
 
 /*
- * The verdict on a call that must not get through. ENOSYS is the filter's answer where there is one, else the kernel's
- * lack; EPERM and EACCES are refusals; any other error means that somebody looked at the arguments.
+ * The verdict on a call that must not get through. ENOSYS is the filter's answer where there is one, else the
+ * kernel's lack; EPERM and EACCES are refusals; any other error means that somebody looked at the arguments.
  */
 int probe_refused(const char *what, long result);
 

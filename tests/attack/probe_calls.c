@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Probes of single system calls that a box has no business with (security.md 2.2). Each is called as it should be. */
+/*
+ * Probes of single system calls that a box has no business with (security.md 2.2). Each is called as it
+ * should be.
+ */
 #include "probe.h"
 
 #include <errno.h>
@@ -124,7 +127,10 @@ static int open_by_handle(char **argv)
         struct handle h = { .bytes = sizeof(h.data) };
         int fd = open("/tmp", O_RDONLY | O_DIRECTORY), mount_id;
 
-        /* Where there is a filter the first call is refused, and the second must be so without looking at the handle. */
+        /*
+         * Where there is a filter the first call is refused, and the second must be so without looking at the
+         * handle.
+         */
         if (syscall(SYS_name_to_handle_at, AT_FDCWD, "/tmp", &h, &mount_id, 0) < 0)
                 h = (struct handle){ 8, 1, { 2 } };
         return probe_refused("open_by_handle_at", syscall(SYS_open_by_handle_at, fd, &h, O_RDONLY));

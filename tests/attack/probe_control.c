@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Controls: what ordinary programs do and must go on doing in a box. "HELD" is a control that works, "BROKE" one that the
- * box has broken; each names the first call that failed.
+ * Controls: what ordinary programs do and must go on doing in a box. "HELD" is a control that works, "BROKE"
+ * one that the box has broken; each names the first call that failed.
  */
 #include "probe.h"
 
@@ -363,7 +363,10 @@ static int ctl_misc(char **argv)
         return held("random, nice, limits, memfd, devices");
 }
 
-/* A debugger of one's own child: stop at the first instruction, look at the registers, step, read its memory, go on. */
+/*
+ * A debugger of one's own child: stop at the first instruction, look at the registers, step, read its memory,
+ * go on.
+ */
 static int ctl_debugger(char **argv)
 {
         static volatile long mark = 4711;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Probes of files: the host's by any road, devices, set-id bits, links, what a workspace is left with (security.md 2.2, 2.3). */
+/*
+ * Probes of files: the host's by any road, devices, set-id bits, links, what a workspace is left with
+ * (security.md 2.2, 2.3).
+ */
 #include "probe.h"
 
 #include <dirent.h>
@@ -211,7 +214,9 @@ static int file_capability(char **argv)
         return held("security.capability: %s", strerror(errno));
 }
 
-/* Waits for the effective uid of a set-id program of the host's: su asks for a password and stays meanwhile. */
+/*
+ * Waits for the effective uid of a set-id program of the host's: su asks for a password and stays meanwhile.
+ */
 static int set_id_program(char **argv)
 {
         char path[64], status[4096];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Probes of what a box can learn about the host, and of what it is itself: ids, capabilities, settings (security.md 2.2). */
+/*
+ * Probes of what a box can learn about the host, and of what it is itself: ids, capabilities, settings
+ * (security.md 2.2).
+ */
 #include "probe.h"
 
 #include <ctype.h>
@@ -292,7 +295,10 @@ static int masked_folders(char **argv)
         return held("all empty or absent");
 }
 
-/* mount_paths WORD…: words that name places on the host must not be in any of the three files that list mounts. */
+/*
+ * mount_paths WORD…: words that name places on the host must not be in any of the three files that list
+ * mounts.
+ */
 static int mount_paths(char **argv)
 {
         static const char *const files[] = { "/proc/self/mountinfo", "/proc/self/mounts",

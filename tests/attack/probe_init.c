@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Probes aimed at process 1 of the box: it has another uid, can't be traced or read, and carries nothing (security.md 2.2). */
+/*
+ * Probes aimed at process 1 of the box: it has another uid, can't be traced or read, and carries nothing
+ * (security.md 2.2).
+ */
 #include "probe.h"
 
 #include <dirent.h>
@@ -15,7 +18,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What a file of /proc/1 may say to us: nothing. An open that succeeds and then reads nothing is as good as refused. */
+/*
+ * What a file of /proc/1 may say to us: nothing. An open that succeeds and then reads nothing is as good as
+ * refused.
+ */
 static int unreadable(const char *path)
 {
         char buf[64];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Probes of ends: what refuses to end, what outlives its end, and output without end (security.md 2.1 and 2.5). */
+/*
+ * Probes of ends: what refuses to end, what outlives its end, and output without end (security.md 2.1 and
+ * 2.5).
+ */
 #include "probe.h"
 
 #include <errno.h>
@@ -65,7 +68,9 @@ static int kill_everybody(char **argv)
         return held("process 1 lives");
 }
 
-/* daemonize SECONDS: a grandchild in a session of its own, with our name and argument for the host to find. */
+/*
+ * daemonize SECONDS: a grandchild in a session of its own, with our name and argument for the host to find.
+ */
 static int daemonize(char **argv)
 {
         long seconds = probe_number(argv, 1, 30);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Probes of memory: every road by which a box could hold more than its limit (security.md 2.1). Each takes the limit in MiB
- * and tries for three times as much, in a child, so that the parent lives to tell what became of it.
+ * Probes of memory: every road by which a box could hold more than its limit (security.md 2.1). Each takes
+ * the limit in MiB and tries for three times as much, in a child, so that the parent lives to tell what
+ * became of it.
  */
 #include "probe.h"
 
@@ -24,7 +25,10 @@
 #define MIB ((size_t)1 << 20)
 #define TIMES 3
 
-/* What a hog ends with: reached its goal, was refused below one and a half times the limit, or was refused later. */
+/*
+ * What a hog ends with: reached its goal, was refused below one and a half times the limit, or was refused
+ * later.
+ */
 enum { HOG_GOAL = 10, HOG_REFUSED = 11, HOG_LATE = 12, HOG_LACKS = 13 };
 
 static int hog_ends(size_t had, size_t limit)
@@ -150,7 +154,10 @@ static int hog_sysv(size_t limit)
         return HOG_GOAL;
 }
 
-/* Sixteen at once: the limit is the box's, not a process's. Each keeps what it has until all have it, or are killed. */
+/*
+ * Sixteen at once: the limit is the box's, not a process's. Each keeps what it has until all have it, or are
+ * killed.
+ */
 static int hog_processes(size_t limit)
 {
         int status, killed = 0, ready[2], go[2];

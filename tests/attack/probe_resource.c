@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Probes of the other resources: processes, disk, inodes, descriptors, processor, pools of the kernel (security.md 2.1). */
+/*
+ * Probes of the other resources: processes, disk, inodes, descriptors, processor, pools of the kernel
+ * (security.md 2.1).
+ */
 #include "probe.h"
 
 #include <errno.h>
@@ -162,7 +165,10 @@ static int disk_fill(char **argv)
         }
         if (!die)
                 unlink("fill");
-        /* The limit on one file, the second layer, is twice the disk's: a full disk must say so itself (ENOSPC). */
+        /*
+         * The limit on one file, the second layer, is twice the disk's: a full disk must say so itself
+         * (ENOSPC).
+         */
         if (((err == ENOSPC || err == EDQUOT) && had <= limit) || (err == EFBIG && had <= 2 * limit)) {
                 held("disk: %s after %ld bytes", strerror(err), had);
                 return die ? 9 : PROBE_HELD;
@@ -317,8 +323,9 @@ static double read_clock(clockid_t clock)
 }
 
 /*
- * Processor time of both for each second that goes by, from here on for at least half a second. The time that goes by is around the
- * time that is used: where this is held up in between, the share is less than it was, never more.
+ * Processor time of both for each second that goes by, from here on for at least half a second. The time that
+ * goes by is around the time that is used: where this is held up in between, the share is less than it was,
+ * never more.
  */
 static double share_of(clockid_t child)
 {
@@ -333,9 +340,10 @@ static double share_of(clockid_t child)
 }
 
 /*
- * cpu_share MILLI: two processes spin; together they must not get more than that share. Stretches in which the machine gave
- * them less say nothing, and are not counted. Where the limit is watched, a stretch may have more: the whole may not. Where there is none, a
- * busy machine may give no more either: one stretch in which it does is waited for.
+ * cpu_share MILLI: two processes spin; together they must not get more than that share. Stretches in which
+ * the machine gave them less say nothing, and are not counted. Where the limit is watched, a stretch may have
+ * more: the whole may not. Where there is none, a busy machine may give no more either: one stretch in which
+ * it does is waited for.
  */
 static int cpu_share(char **argv)
 {

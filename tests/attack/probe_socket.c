@@ -213,8 +213,8 @@ static int any_route(char **argv)
 }
 
 /*
- * Tries on the terminal we were given, or else on one of our own, as the controlling one of a fresh session: the case in
- * which TIOCSTI needs no privilege.
+ * Tries on the terminal we were given, or else on one of our own, as the controlling one of a fresh session:
+ * the case in which TIOCSTI needs no privilege.
  */
 static int on_terminal(int (*attempt)(int tty))
 {

@@ -34,7 +34,10 @@ static void call_once(long nr, long v, volatile int *ret_verdict)
         }
         errno = 0;
         r = syscall(nr, v, v, v, v, v, v);
-        /* EOPNOTSUPP: the filter's answer to setxattr; the kernel's, to pointers that lead nowhere, is EFAULT. */
+        /*
+         * EOPNOTSUPP: the filter's answer to setxattr; the kernel's, to pointers that lead nowhere, is
+         * EFAULT.
+         */
         *ret_verdict =
                 r == -1 && (errno == ENOSYS || errno == EPERM || errno == EACCES || errno == EOPNOTSUPP)
                         ? DENIED
@@ -61,15 +64,19 @@ static bool is_asleep(pid_t pid)
 }
 
 /*
- * Init speaks for the filter, may be late itself, and who waits for it sleeps too. It answers in the order in which it is asked: with
- * this answer it has given those before it. (Where there is no filter, the kernel says no.)
+ * Init speaks for the filter, may be late itself, and who waits for it sleeps too. It answers in the order in
+ * which it is asked: with this answer it has given those before it. (Where there is no filter, the kernel
+ * says no.)
  */
 static void await_init(void)
 {
         syscall(SYS_keyctl, -1L, 0L, 0L, 0L, 0L);
 }
 
-/* Waits for the child; kills it when it sleeps in its call. Returns the wait status, or -1 if it had to be killed. */
+/*
+ * Waits for the child; kills it when it sleeps in its call. Returns the wait status, or -1 if it had to be
+ * killed.
+ */
 static int wait_briefly(pid_t pid)
 {
         struct timespec nap = { 0, 200000 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every attack of the table against a real box: held as it is, held with layers off that others stand in for, and
- * successful once all that hold it are off (so that the test is known to test something). After each, nothing is left.
- * CAY_ATTACK_ONLY=TEXT runs the rows whose name has TEXT in it.
+ * Every attack of the table against a real box: held as it is, held with layers off that others stand in for,
+ * and successful once all that hold it are off (so that the test is known to test something). After each,
+ * nothing is left. CAY_ATTACK_ONLY=TEXT runs the rows whose name has TEXT in it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -188,8 +188,9 @@ static void test_row(void **state)
                 skip();
         }
         expect_held(row, NULL);
+        /* that each layer holds something is shown once, by root, where there are all of them */
         if (attack_user() || !has_landlock())
-                return; /* that each layer holds something is shown once, by root, where there are all of them */
+                return;
         for (size_t i = 0; i < n; i++)
                 expect_held(row, sets[i]);
         if (row->breaks)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attacks with somebody on the host: a listener, a secret, a second box, an eye on what is left (security.md 2.1 to 2.5).
- * Each is run as it is and, where a switch opens it, with that layer off.
+ * Attacks with somebody on the host: a listener, a secret, a second box, an eye on what is left (security.md
+ * 2.1 to 2.5). Each is run as it is and, where a switch opens it, with that layer off.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -43,7 +43,10 @@ static void nap_ms(unsigned ms)
         usleep(ms * 1000);
 }
 
-/* cay run OPTIONS --workspace DIR -- /workspace/probe PROBE; dir NULL: the read-only one. Blanks separate words. */
+/*
+ * cay run OPTIONS --workspace DIR -- /workspace/probe PROBE; dir NULL: the read-only one. Blanks separate
+ * words.
+ */
 static struct attack_child box_start(const char *options, const char *dir, const char *probe)
 {
         char room[512], probe_room[1024], workspace[128];
@@ -344,7 +347,10 @@ static uint64_t checksum(const char *path)
         return sum;
 }
 
-/* A script whose interpreter is "the program that starts me": cay-init's own code, now in the attacker's process. */
+/*
+ * A script whose interpreter is "the program that starts me": cay-init's own code, now in the attacker's
+ * process.
+ */
 static void test_program_of_init(void **state)
 {
         char dir[64], path[4200], workspace[128];
@@ -606,8 +612,8 @@ static bool is_gone(const char *mark, unsigned within_ms)
 }
 
 /*
- * Ended with the call, though in a session of its own and deaf to signals. Two layers: init ends what its command started,
- * and the pid namespace's end is everybody's; with the first off, the second holds.
+ * Ended with the call, though in a session of its own and deaf to signals. Two layers: init ends what its
+ * command started, and the pid namespace's end is everybody's; with the first off, the second holds.
  */
 static void test_daemon_after_the_call(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ordinary programs in a box: every control of controls.def, and those written in C (probe ctl_*), must work, and nothing
- * that they do may be reported as blocked. A box that holds and runs nothing is no box.
+ * Ordinary programs in a box: every control of controls.def, and those written in C (probe ctl_*), must work,
+ * and nothing that they do may be reported as blocked. A box that holds and runs nothing is no box.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a cay-init that has been taken over can ask of the kernel. The host's root stops it with ptrace and lets it make calls as if they were its
- * own; each must be refused by its filter, and reaches the kernel once the filter is off. What cay-init needs for its work must pass.
+ * What a cay-init that has been taken over can ask of the kernel. The host's root stops it with ptrace and
+ * lets it make calls as if they were its own; each must be refused by its filter, and reaches the kernel once
+ * the filter is off. What cay-init needs for its work must pass.
  */
 #include <errno.h>
 #include <linux/sched.h>
@@ -104,7 +105,10 @@ static bool is_init(pid_t pid)
         return strcmp(name, "cay-init\n") == 0;
 }
 
-/* The processes of cay-init above a command: process 1 of the box, and before it a keeper, where there is one. */
+/*
+ * The processes of cay-init above a command: process 1 of the box, and before it a keeper, where there is
+ * one.
+ */
 static size_t inits_above(pid_t command, pid_t *ret, size_t max)
 {
         size_t count = 0;
@@ -146,7 +150,9 @@ static void stop(pid_t pid)
         assert_true(WIFSTOPPED(status));
 }
 
-/* It waits in a call, so the instruction before its next one makes a call: that is done once more, as ours. */
+/*
+ * It waits in a call, so the instruction before its next one makes a call: that is done once more, as ours.
+ */
 static long call_as(pid_t pid, const struct call *c)
 {
         struct user_regs_struct before, regs;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The generated filter in the real kernel: loads, lets ordinary calls through, refuses and reports the others, kills
- * foreign ones. Needs no box: each case runs in a forked child without privileges.
+ * The generated filter in the real kernel: loads, lets ordinary calls through, refuses and reports the
+ * others, kills foreign ones. Needs no box: each case runs in a forked child without privileges.
  */
 #include <errno.h>
 #include <fcntl.h>

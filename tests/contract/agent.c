@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The remote engine with all that it needs: the front's accepting side in this process, and a real agent that is paired with it. */
+/*
+ * The remote engine with all that it needs: the front's accepting side in this process, and a real agent that
+ * is paired with it.
+ */
 #include "contract/contract.h"
 
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the contract's files share. A test is given a subject: one engine, opened anew; boxes and commands are made on it with the few
- * verbs below, which stop the test when what must work does not. Afterwards what is left in this process is compared: descriptors,
- * children, scratch folders (subject.c).
+ * What the contract's files share. A test is given a subject: one engine, opened anew; boxes and commands are
+ * made on it with the few verbs below, which stop the test when what must work does not. Afterwards what is
+ * left in this process is compared: descriptors, children, scratch folders (subject.c).
  */
 #pragma once
 
@@ -33,16 +33,21 @@
 struct kind {
         const struct cay_engine_ops *ops;
         bool is_fake, needs_root;
-        bool needs_docker; /* run when asked for by name: CAY_CONTRACT_ENGINE=docker, with a Docker and an image */
+        /* run when asked for by name: CAY_CONTRACT_ENGINE=docker, with a Docker and an image */
+        bool needs_docker;
         bool has_agent; /* boxes are made by an agent that dials in (agent.c) */
-        bool has_keeper; /* as the daemon has it: boxes outlive the engine; native's layers may outlive their boxes */
+        /* as the daemon has it: boxes outlive the engine; native's layers may outlive their boxes */
+        bool has_keeper;
 };
 
 struct leftovers {
         unsigned fds, children, scratch;
 };
 
-/* Boxes and execs are static: a test that fails in the middle leaves them to teardown, which cleans up after it. */
+/*
+ * Boxes and execs are static: a test that fails in the middle leaves them to teardown, which cleans up after
+ * it.
+ */
 #define BOXES_MAX 4
 
 /* A box belongs to somebody, and is on a machine where there are several. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every engine promises (domain/model/port_engine.h), one list (promises.def) run on each row of engines.def and on the fake.
+ * What every engine promises (domain/model/port_engine.h), one list (promises.def) run on each row of
+ * engines.def and on the fake.
  */
 #include "contract/contract.h"
 

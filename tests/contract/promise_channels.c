@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What travels in channels beside commands and their streams: terminals, files, watches, ports, and why a command was ended. */
+/*
+ * What travels in channels beside commands and their streams: terminals, files, watches, ports, and why a
+ * command was ended.
+ */
 #include "contract/contract.h"
 
 #include <signal.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An engine in memory: boxes are fake_inits. What it does is in one plan that tests set before they open it. */
+/*
+ * An engine in memory: boxes are fake_inits. What it does is in one plan that tests set before they open it.
+ */
 #pragma once
 
 #include "domain/model/port_engine.h"

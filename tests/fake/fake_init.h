@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The other end of a box link, played in the same process: understands a handful of commands, and can be told to misbehave.
+ * The other end of a box link, played in the same process: understands a handful of commands, and can be told
+ * to misbehave.
  *
- * Commands: "exit N", "echo TEXT" (to OUT), "warn TEXT" (to ERR), "cat" (IN to OUT), "wait" (for a signal), "count N"
- * (N bytes of a known pattern), "alternate N" (the same, each byte to the other stream), "env NAME", "pwd", "whoami" (uid and gid). Anything else is not found.
- * When a one-shot exec has ended, on_exit is called, as an init would exit.
+ * Commands: "exit N", "echo TEXT" (to OUT), "warn TEXT" (to ERR), "cat" (IN to OUT), "wait" (for a signal),
+ * "count N" (N bytes of a known pattern), "alternate N" (the same, each byte to the other stream), "env
+ * NAME", "pwd", "whoami" (uid and gid). Anything else is not found. When a one-shot exec has ended, on_exit
+ * is called, as an init would exit.
  */
 #pragma once
 
@@ -26,7 +28,8 @@ struct fake_script {
         uint64_t wall_early_ms;      /* enforces the wall limit itself, that much early; 0: does not */
         unsigned end_code;           /* the exec is refused with this enum cay_code; 0: it runs */
         struct cay_box_exec_end end; /* added to what END says: disk_full, denied…, killed, cpu_us */
-        bool knows_no_kinds; /* as older ones: the question which kinds it knows is repeated, ACCEPT ends the stream */
+        /* as older ones: the question which kinds it knows is repeated, ACCEPT ends the stream */
+        bool knows_no_kinds;
         unsigned accept_most; /* connections that come to its proxy, each saying back what it hears */
         const char *passwd;   /* what READ of /etc/passwd gives; NULL: not found */
         struct {

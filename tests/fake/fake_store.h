@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A store in memory, by the book of port_store.h: what is committed is there for the next service. Fails and waits on demand. */
+/*
+ * A store in memory, by the book of port_store.h: what is committed is there for the next service. Fails and
+ * waits on demand.
+ */
 #pragma once
 
 #include "domain/model/port_store.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Canned tools and prompts for scenarios of the conformance tool that ask for such by name: rows of what each answers, and three ways to
- * answer. Linked into the cay-front of builds with test hooks alone, and there only with CAY_TEST_MCP_FIXTURES=1.
+ * Canned tools and prompts for scenarios of the conformance tool that ask for such by name: rows of what each
+ * answers, and three ways to answer. Linked into the cay-front of builds with test hooks alone, and there
+ * only with CAY_TEST_MCP_FIXTURES=1.
  */
 #include <stdio.h>
 #include <stdlib.h>

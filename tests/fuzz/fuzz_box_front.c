@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hostile init against the front's client. The input is a script: raw bytes for the stream, frames that are nearly or
- * fully right (so that the deep states are reached), and what the owner does meanwhile: acknowledge, write, kill, close,
- * open, reattach, also from inside callbacks. The oracle: every byte that is handed to an owner is the right one for its
- * offset, no more than a window is unacknowledged, one END per channel, nothing after it, and nothing is leaked.
+ * A hostile init against the front's client. The input is a script: raw bytes for the stream, frames that are
+ * nearly or fully right (so that the deep states are reached), and what the owner does meanwhile:
+ * acknowledge, write, kill, close, open, reattach, also from inside callbacks. The oracle: every byte that is
+ * handed to an owner is the right one for its offset, no more than a window is unacknowledged, one END per
+ * channel, nothing after it, and nothing is leaked.
  */
 #include <errno.h>
 #include <fcntl.h>

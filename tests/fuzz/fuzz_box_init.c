@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames and payloads as init and the front decode them. The first byte says which side sends; the rest is a stream of
- * frames, each decoded header and payload. Whatever is accepted must encode to the very bytes that it came from.
+ * Frames and payloads as init and the front decode them. The first byte says which side sends; the rest is a
+ * stream of frames, each decoded header and payload. Whatever is accepted must encode to the very bytes that
+ * it came from.
  */
 #include <errno.h>
 #include <stdint.h>

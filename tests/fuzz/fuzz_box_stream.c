@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random operations on a sender and a receiver with a wire between them, against an oracle that knows every byte of the
- * stream by its offset. Operations are legal (what two honest ends do, cuts included) or not; legal ones must succeed,
- * the others must be refused and change nothing.
+ * Random operations on a sender and a receiver with a wire between them, against an oracle that knows every
+ * byte of the stream by its offset. Operations are legal (what two honest ends do, cuts included) or not;
+ * legal ones must succeed, the others must be refused and change nothing.
  */
 #include <errno.h>
 #include <stdint.h>

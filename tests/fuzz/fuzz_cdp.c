@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A browser's pipe with a hostile program behind it, and a hostile client. Input: lines. "C…" is a message of the client; other lines are bytes of
- * the browser, where '~' is a NUL. Promises: what goes to the browser are whole messages of the client's own sessions.
+ * A browser's pipe with a hostile program behind it, and a hostile client. Input: lines. "C…" is a message of
+ * the client; other lines are bytes of the browser, where '~' is a NUL. Promises: what goes to the browser
+ * are whole messages of the client's own sessions.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Change sets as a hostile box could send them, and the two small texts around them. The first byte says what the rest is, and whether
- * checksums (which no fuzzer guesses) are set right. Whatever is taken must hold all that change_set.h promises.
+ * Change sets as a hostile box could send them, and the two small texts around them. The first byte says what
+ * the rest is, and whether checksums (which no fuzzer guesses) are set right. Whatever is taken must hold all
+ * that change_set.h promises.
  */
 
 #include <stdint.h>

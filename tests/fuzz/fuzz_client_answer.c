@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What answers in the daemon's place, read by the CLI's client: the same bytes at once and byte by byte must give the same body
- * and the same end, and every body that is JSON is walked.
+ * What answers in the daemon's place, read by the CLI's client: the same bytes at once and byte by byte must
+ * give the same body and the same end, and every body that is JSON is walked.
  */
 #include <stdint.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A configuration file, and a .env file, of any bytes: refused with a reason, or it writes as text that reads as the same configuration. */
+/*
+ * A configuration file, and a .env file, of any bytes: refused with a reason, or it writes as text that reads
+ * as the same configuration.
+ */
 
 #include <stdint.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cookie fields from strangers: what is found lies inside of the field, behind the name and up to the next semicolon. */
+/*
+ * Cookie fields from strangers: what is found lies inside of the field, behind the name and up to the next
+ * semicolon.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A build's stream from a daemon that is not trusted: the same lines however it is cut, and what is kept of it always ends. */
+/*
+ * A build's stream from a daemon that is not trusted: the same lines however it is cut, and what is kept of
+ * it always ends.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

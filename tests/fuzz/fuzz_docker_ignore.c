@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* .dockerignore and a path: the first line is the path, the rest the file. What it says of a folder holds for what is below it. */
+/*
+ * .dockerignore and a path: the first line is the path, the rest the file. What it says of a folder holds for
+ * what is below it.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

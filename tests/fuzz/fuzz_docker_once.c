@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A box without init between a front that was taken over and a Docker that lies: whatever either says, in pieces and in any order, ends the
- * stream or the box, and never takes more than was given. A record is a byte that says who speaks, a byte of length, and that many bytes.
+ * A box without init between a front that was taken over and a Docker that lies: whatever either says, in
+ * pieces and in any order, ends the stream or the box, and never takes more than was given. A record is a
+ * byte that says who speaks, a byte of length, and that many bytes.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a front's request to cay-docker: through the policy table, and as a plan into what Docker is asked for. Whatever was said, what
- * comes out is held as order.h promises. Input: state and descriptors, what Docker can hold, what it is like; then the message, or as much of
- * one as there is (the rest is zeros).
+ * Any bytes as a front's request to cay-docker: through the policy table, and as a plan into what Docker is
+ * asked for. Whatever was said, what comes out is held as order.h promises. Input: state and descriptors,
+ * what Docker can hold, what it is like; then the message, or as much of one as there is (the rest is zeros).
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Docker's frames from a daemon that is not trusted: what comes out must not depend on how the stream is cut, nor run past the input. */
+/*
+ * Docker's frames from a daemon that is not trusted: what comes out must not depend on how the stream is cut,
+ * nor run past the input.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `cay doctor` reads, under any bytes: Docker's answers and addresses, mountinfo with /proc/self/cgroup, id ranges,
- * os-release, file capabilities. The first byte chooses. Beyond "does not crash": what comes out is printable and fits.
+ * What `cay doctor` reads, under any bytes: Docker's answers and addresses, mountinfo with /proc/self/cgroup,
+ * id ranges, os-release, file capabilities. The first byte chooses. Beyond "does not crash": what comes out
+ * is printable and fits.
  */
 
 #include <stdint.h>

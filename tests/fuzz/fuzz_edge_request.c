@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as what a sandbox sends to cay-edge: the result does not depend on how they arrive, and is what was sent but for placeholders in
- * their header. The same bytes are also read as a sandbox's secrets.
+ * Any bytes as what a sandbox sends to cay-edge: the result does not depend on how they arrive, and is what
+ * was sent but for placeholders in their header. The same bytes are also read as a sandbox's secrets.
  */
 #include <stdint.h>
 #include <stdio.h>

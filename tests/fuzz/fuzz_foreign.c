@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stranger's body for a row of the other surfaces (the first byte says which), translated for the op, and the same bytes taken for the
- * op's answer, translated back. Beyond "does not crash": what is made is JSON that can be read again, and a refusal has a code and a text.
+ * A stranger's body for a row of the other surfaces (the first byte says which), translated for the op, and
+ * the same bytes taken for the op's answer, translated back. Beyond "does not crash": what is made is JSON
+ * that can be read again, and a refusal has a code and a text.
  */
 
 #include <stdint.h>

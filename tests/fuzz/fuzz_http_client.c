@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a server inside a box may answer to the proxy's client. The outcome (status, fields, body, failure) must not depend on
- * how the bytes are cut, nor on how much of the body is taken at once. Input: a byte of choices, then the stream.
+ * What a server inside a box may answer to the proxy's client. The outcome (status, fields, body, failure)
+ * must not depend on how the bytes are cut, nor on how much of the body is taken at once. Input: a byte of
+ * choices, then the stream.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a client may send to the server, in pieces of any size. The oracle is llhttp as a whole reader of its own: every request
- * that reaches a handler must be one that it has seen too, in the same order, with the same method, target and body. A
- * request that only one of them sees is a smuggled one. Input: a byte that sets the size of pieces, then the stream.
+ * What a client may send to the server, in pieces of any size. The oracle is llhttp as a whole reader of its
+ * own: every request that reaches a handler must be one that it has seen too, in the same order, with the
+ * same method, target and body. A request that only one of them sees is a smuggled one. Input: a byte that
+ * sets the size of pieces, then the stream.
  */
 #include <errno.h>
 #include <llhttp.h>

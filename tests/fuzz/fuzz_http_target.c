@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Request targets, queries, hosts and the router. What a handler gets is checked by asking in another way: decoding each raw segment
- * again, joining them, and walking the rows without the tree.
+ * Request targets, queries, hosts and the router. What a handler gets is checked by asking in another way:
+ * decoding each raw segment again, joining them, and walking the rows without the tree.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chat messages from strangers: the answer is whole, points into the message, and is the same when asked twice. */
+/*
+ * Chat messages from strangers: the answer is whole, points into the message, and is the same when asked
+ * twice.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stranger's JSON body, read by a table with a row of every kind. Beyond "does not crash" it checks what json_in.h
- * promises: errors have a code and a text, values are in the range of their rows, what was parsed prints and parses again.
+ * A stranger's JSON body, read by a table with a row of every kind. Beyond "does not crash" it checks what
+ * json_in.h promises: errors have a code and a text, values are in the range of their rows, what was parsed
+ * prints and parses again.
  */
 
 #include <stdint.h>

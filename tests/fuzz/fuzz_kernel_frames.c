@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kernels print, from code that wants to harm: frames in pieces, and the JSON in them. Byte 0 of the input decides how it is cut. */
+/*
+ * What kernels print, from code that wants to harm: frames in pieces, and the JSON in them. Byte 0 of the
+ * input decides how it is cut.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a sandbox's server calls its own addresses, and what clients ask for parts of: the first line is the path that was asked for, the
- * second a Location, the third a Refresh, the rest a Range. Wherever a browser goes then, it is another host or below the prefix.
+ * What a sandbox's server calls its own addresses, and what clients ask for parts of: the first line is the
+ * path that was asked for, the second a Location, the third a Refresh, the rest a Range. Wherever a browser
+ * goes then, it is another host or below the prefix.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,8 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define HOST "cay.example:8888"
 
 /*
- * A browser on a page of ours, in as few words as its standard allows: does this address lead to us, and where? Written apart from what
- * it judges, and for both schemes that the page may have.
+ * A browser on a page of ours, in as few words as its standard allows: does this address lead to us, and
+ * where? Written apart from what it judges, and for both schemes that the page may have.
  */
 struct visit {
         const char *page; /* "http:" or "https:" */

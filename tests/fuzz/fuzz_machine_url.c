@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The address of a machine's agent, as a caller gives it, and a machine's record: what is read can be put into a request's head, and is kept. */
+/*
+ * The address of a machine's agent, as a caller gives it, and a machine's record: what is read can be put
+ * into a request's head, and is kept.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

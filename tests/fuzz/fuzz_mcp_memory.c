@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines that `cay mcp` relays, by turns the client's and the daemon's: what it then tells is lines of JSON, and each request is told once. */
+/*
+ * Lines that `cay mcp` relays, by turns the client's and the daemon's: what it then tells is lines of JSON,
+ * and each request is told once.
+ */
 #include <stdint.h>
 #include <string.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses of resources, and tokens among subprotocols: what is found lies inside, and a path does not climb. */
+/*
+ * Addresses of resources, and tokens among subprotocols: what is found lies inside, and a path does not
+ * climb.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

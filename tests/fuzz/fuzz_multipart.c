@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forms from strangers: every step stays within what it was given, and a form in pieces is the same as in one. */
+/*
+ * Forms from strangers: every step stays within what it was given, and a form in pieces is the same as in
+ * one.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

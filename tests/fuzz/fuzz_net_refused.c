@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as the kernel's message about a refused packet, whose headers a sandbox wrote: nothing beyond them is read. */
+/*
+ * Any bytes as the kernel's message about a refused packet, whose headers a sandbox wrote: nothing beyond
+ * them is read.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

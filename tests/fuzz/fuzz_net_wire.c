@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a front's request to cay-net: what the policy table lets through is whole, known, permitted and has its descriptors and id. */
+/*
+ * Any bytes as a front's request to cay-net: what the policy table lets through is whole, known, permitted
+ * and has its descriptors and id.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

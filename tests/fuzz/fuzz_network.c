@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a sandbox's network hears: the first byte says which reader gets the rest. 'd' a DNS query, 't' the first bytes of a TLS connection, 'r' a rule
- * of a policy, 'p' a policy's whole text, 'a' an address or a range, 'h' what a proxy is asked (HTTP, SOCKS greeting), 's' a request of SOCKS.
+ * What a sandbox's network hears: the first byte says which reader gets the rest. 'd' a DNS query, 't' the
+ * first bytes of a TLS connection, 'r' a rule of a policy, 'p' a policy's whole text, 'a' an address or a
+ * range, 'h' what a proxy is asked (HTTP, SOCKS greeting), 's' a request of SOCKS.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -57,7 +58,10 @@ static void fuzz_tls(const uint8_t *data, size_t size)
                 HOLDS(whole == half);
 }
 
-/* More bytes never change an answer that was given; what is passed on is asked of the same host, once, and can be read again. */
+/*
+ * More bytes never change an answer that was given; what is passed on is asked of the same host, once, and
+ * can be read again.
+ */
 static void fuzz_proxy(const uint8_t *data, size_t size, bool is_greeted)
 {
         static char out[CAY_PROXY_HEAD_MAX + 512];

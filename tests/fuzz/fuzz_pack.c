@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packed streams of strangers. The first byte says the form and how both sides are cut; the rest is unpacked under a bound. The outcome
- * must not depend on the cutting, and what was unpacked must come back when it is packed and unpacked again.
+ * Packed streams of strangers. The first byte says the form and how both sides are cut; the rest is unpacked
+ * under a bound. The outcome must not depend on the cutting, and what was unpacked must come back when it is
+ * packed and unpacked again.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -85,7 +86,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size--;
         unpack(form, data, size, SIZE_MAX, ROOM, &whole);
         unpack(form, data, size, piece, piece * 3, &cut);
-        /* libzstd takes a frame that lies about its size when it comes in pieces, and refuses it as a whole. */
+        /*
+         * libzstd takes a frame that lies about its size when it comes in pieces, and refuses it as a whole.
+         */
         MUST(form == CAY_PACK_ZSTD || (whole.code == CAY_OK) == (cut.code == CAY_OK));
         if (whole.code != CAY_OK || cut.code != CAY_OK)
                 return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parsers and writers of base under any bytes: numbers, UTF-8, the flat reader, the JSON writer. Beyond "does not
- * crash" it checks what the headers promise: outputs only on success, whole characters, balanced and valid output.
+ * The parsers and writers of base under any bytes: numbers, UTF-8, the flat reader, the JSON writer. Beyond
+ * "does not crash" it checks what the headers promise: outputs only on success, whole characters, balanced
+ * and valid output.
  */
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What strangers say to a port by host name: the name itself, the cookies that come with it and those that come back, the query. The
- * first line is the host, the second a Cookie field, the third a Set-Cookie field, the rest a query. Nothing of ours ever passes.
+ * What strangers say to a port by host name: the name itself, the cookies that come with it and those that
+ * come back, the query. The first line is the host, the second a Cookie field, the third a Set-Cookie field,
+ * the rest a query. Nothing of ours ever passes.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table of sockets from a sandbox, whatever is in it: what is found does not depend on how it was cut, and is counted right. */
+/*
+ * A table of sockets from a sandbox, whatever is in it: what is found does not depend on how it was cut, and
+ * is counted right.
+ */
 #include <stdint.h>
 #include <string.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes as a front's request to cay-process: what the policy table lets through is whole, known, permitted and has its descriptor. */
+/*
+ * Any bytes as a front's request to cay-process: what the policy table lets through is whole, known,
+ * permitted and has its descriptor.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A registry of any bytes: refused with a place and a reason, or every template of it is whole and within its bounds. */
+/*
+ * A registry of any bytes: refused with a place and a reason, or every template of it is whole and within its
+ * bounds.
+ */
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Strangers' queries and bodies against the field table of every op: the first byte chooses the op, the first line is the query, the
- * rest the body. Whatever is refused is refused in words that name a field or nothing.
+ * Strangers' queries and bodies against the field table of every op: the first byte chooses the op, the first
+ * line is the query, the rest the body. Whatever is refused is refused in words that name a field or nothing.
  */
 #include <stdint.h>
 #include <stdlib.h>

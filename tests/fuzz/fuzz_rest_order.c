@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Orders on a stream's way back: whatever comes is one plain struct within its limits, or refused in words. */
+/*
+ * Orders on a stream's way back: whatever comes is one plain struct within its limits, or refused in words.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Output of a terminal, whatever is in it: what is said about it does not depend on how it was cut, and leads to the same modes again. */
+/*
+ * Output of a terminal, whatever is in it: what is said about it does not depend on how it was cut, and leads
+ * to the same modes again.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -64,7 +64,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 int a = read_all(bytes, size, size ? size : 1, format, &whole);
                 int b = read_all(bytes, size, 1, format, &parts);
 
-                /* Bytes behind an error may come to more cases in one piece than byte by byte, never to fewer. */
+                /*
+                 * Bytes behind an error may come to more cases in one piece than byte by byte, never to
+                 * fewer.
+                 */
                 must(a == b && (a < 0 || (whole.cases == parts.cases && whole.digest == parts.digest)));
         }
         free(bytes);

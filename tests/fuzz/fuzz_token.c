@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tokens from strangers: the text as it is (never passes, for nobody guesses a MAC), its payload as if the MAC were right,
- * and the same bytes as API key, login and base64url.
+ * Tokens from strangers: the text as it is (never passes, for nobody guesses a MAC), its payload as if the
+ * MAC were right, and the same bytes as API key, login and base64url.
  */
 
 #include <stdint.h>

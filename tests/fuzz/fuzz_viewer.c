@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a viewer of a desktop says: whatever the pieces, the same gets to the server; and what gets there is read again without anything
- * being left out, so that the server sees messages where we saw them. Of a viewer that may only look, no input gets there. The first
- * byte says who is the viewer.
+ * What a viewer of a desktop says: whatever the pieces, the same gets to the server; and what gets there is
+ * read again without anything being left out, so that the server sees messages where we saw them. Of a viewer
+ * that may only look, no input gets there. The first byte says who is the viewer.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a request to the warden, through everything that decides before anything is made: the policy table, then the
- * checks of a plan. Input: how many descriptors and in which state, of which kinds, what the host can hold; then the
- * message. What passes must be what the checks promise: a valid id, known flags, limits in range, descriptors of the right kind.
+ * Any bytes as a request to the warden, through everything that decides before anything is made: the policy
+ * table, then the checks of a plan. Input: how many descriptors and in which state, of which kinds, what the
+ * host can hold; then the message. What passes must be what the checks promise: a valid id, known flags,
+ * limits in range, descriptors of the right kind.
  */
 
 #include <fcntl.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * WebSocket frames from strangers, both roles. What comes out must not depend on how the stream is cut, texts are UTF-8, nothing is
- * larger than the maximum; and every message that came out, sent again by us, comes out at the other role the same. Then the
- * whole session on a duplex that is short of room. Input: a byte of choices, then the stream.
+ * WebSocket frames from strangers, both roles. What comes out must not depend on how the stream is cut, texts
+ * are UTF-8, nothing is larger than the maximum; and every message that came out, sent again by us, comes out
+ * at the other role the same. Then the whole session on a duplex that is short of room. Input: a byte of
+ * choices, then the stream.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -32,7 +32,10 @@ static _Noreturn void give_up(const char *what)
         exit(1);
 }
 
-/* The caller's node in a hierarchy: the line of /proc/self/cgroup whose controllers these are ("" for cgroup2). */
+/*
+ * The caller's node in a hierarchy: the line of /proc/self/cgroup whose controllers these are ("" for
+ * cgroup2).
+ */
 static bool find_own(const char *controllers, char ret[GROUP_PATH])
 {
         char line[1024];
@@ -55,7 +58,10 @@ static bool find_own(const char *controllers, char ret[GROUP_PATH])
         return found;
 }
 
-/* The controllers among the options of a mount, in the order of /proc/self/cgroup, which is that of the kernel. */
+/*
+ * The controllers among the options of a mount, in the order of /proc/self/cgroup, which is that of the
+ * kernel.
+ */
 static void pick_controllers(const char *options, char *ret, size_t size)
 {
         static const char *const others[] = { "rw",    "ro",     "relatime", "noatime",        "nosuid",
@@ -90,8 +96,8 @@ static unsigned controllers_of(const char *mount, const char *own, const char *f
 }
 
 /*
- * On cgroup2 with controllers, nodes with limits can't be made below the node that we are in (it has processes). The nearest one
- * above it that gives memory to its children does, in the end the root.
+ * On cgroup2 with controllers, nodes with limits can't be made below the node that we are in (it has
+ * processes). The nearest one above it that gives memory to its children does, in the end the root.
  */
 static void climb(const char *mount, char own[GROUP_PATH])
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Control groups of one isolated test: a node of its own in every hierarchy that is mounted, which the test sees as the root.
- * Everything that the test makes is below it, so that it can be ended and removed as one.
+ * Control groups of one isolated test: a node of its own in every hierarchy that is mounted, which the test
+ * sees as the root. Everything that the test makes is below it, so that it can be ended and removed as one.
  */
 #pragma once
 
@@ -21,11 +21,20 @@ struct test_groups {
         unsigned count;
 };
 
-/* Makes the nodes. What a killed test left under this name is ended and removed first. memory: bytes for everything in it. */
+/*
+ * Makes the nodes. What a killed test left under this name is ended and removed first. memory: bytes for
+ * everything in it.
+ */
 void test_groups_make(struct test_groups *g, const char *name, uint64_t memory);
-/* The calling process goes into the nodes, into a namespace where they are the roots, and mounts them as that. */
+/*
+ * The calling process goes into the nodes, into a namespace where they are the roots, and mounts them as
+ * that.
+ */
 void test_groups_enter(const struct test_groups *g);
-/* From outside: what v1's freezer holds does not die, and its namespace's first process would wait for it for ever. */
+/*
+ * From outside: what v1's freezer holds does not die, and its namespace's first process would wait for it for
+ * ever.
+ */
 void test_groups_thaw(const struct test_groups *g);
 /* Ends what is in them, and removes them. */
 void test_groups_remove(const struct test_groups *g);

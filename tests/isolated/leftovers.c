@@ -31,7 +31,8 @@ struct cay_leftovers {
 };
 
 /*
- * What is not counted as left behind. A line that begins with `line` (up to its end, or to a '*') is passed over.
+ * What is not counted as left behind. A line that begins with `line` (up to its end, or to a '*') is passed
+ * over.
  */
 static const struct {
         const char *line;
@@ -133,7 +134,10 @@ static bool is_ours(const char *pid, char *ret_comm, size_t size)
         return slurp(path, cgroups, sizeof(cgroups)) && strstr(cgroups, "/cay-");
 }
 
-/* Ended, and only waiting for the machine's process 1 to take note: it holds nothing, and when is not ours to say. */
+/*
+ * Ended, and only waiting for the machine's process 1 to take note: it holds nothing, and when is not ours to
+ * say.
+ */
 static bool is_orphaned_zombie(const char *pid)
 {
         char path[64], text[512];
@@ -163,7 +167,10 @@ static void take_processes(struct cay_leftovers *l)
         closedir(proc);
 }
 
-/* Every hierarchy that is mounted, to the bottom: a leaf may have been forgotten below a group that is not ours. */
+/*
+ * Every hierarchy that is mounted, to the bottom: a leaf may have been forgotten below a group that is not
+ * ours.
+ */
 static void take_cgroups_below(struct cay_leftovers *l, const char *dir, bool inside, unsigned depth)
 {
         char path[PATH_MAX];
@@ -241,7 +248,8 @@ static void take_records(struct cay_leftovers *l, const char *dir, unsigned dept
 }
 
 /*
- * Loop devices are the machine's. Those of an isolated test have their file on the test's disk, and only those are looked at then.
+ * Loop devices are the machine's. Those of an isolated test have their file on the test's disk, and only
+ * those are looked at then.
  */
 static bool is_on_test_disk(const char *loop)
 {
@@ -317,7 +325,10 @@ void cay_leftovers_free(struct cay_leftovers *l)
         free(l);
 }
 
-/* Somebody outside has removed the folder that it was on: the kernel then takes the mount out of every namespace. */
+/*
+ * Somebody outside has removed the folder that it was on: the kernel then takes the mount out of every
+ * namespace.
+ */
 static bool is_mount_without_folder(const char *line)
 {
         char where[256];

@@ -56,7 +56,10 @@ static void make_parents(char *path)
                 give_up(path);
 }
 
-/* The disk, mounted over /tmp for now. Without loop devices it is memory, as it would be for the sandboxes themselves. */
+/*
+ * The disk, mounted over /tmp for now. Without loop devices it is memory, as it would be for the sandboxes
+ * themselves.
+ */
 static void mount_disk(void)
 {
         struct stat st;
@@ -131,7 +134,9 @@ static bool is_for_everybody(const char *path)
         return true;
 }
 
-/* Where it was, if it lay in a folder that is the test's own now; elsewhere, if not everybody can reach it. */
+/*
+ * Where it was, if it lay in a folder that is the test's own now; elsewhere, if not everybody can reach it.
+ */
 static void show_kept(const char *variable, int fd)
 {
         char path[PATH_MAX], from[32];

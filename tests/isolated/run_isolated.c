@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_isolated [--route] [--wait MS] COMMAND…: runs a test as if it had the machine to itself, and compares what it has before and after.
+ * run_isolated [--route] [--wait MS] COMMAND…: runs a test as if it had the machine to itself, and compares
+ * what it has before and after.
  *
- * Theory of operation. The test gets namespaces of its own (processes, mounts, network, ipc, host name, control groups), its own /tmp, /var/tmp,
- * /var/lib, /run and /dev/shm (room.h), control groups that are its roots (groups.h), and a share of the machine's host ids (share.h).
- * So tests run side by side, beside daemons, Dockers and browsers of others, and "nothing is left" is a statement about the
- * test alone. The first process of the namespaces is the runner's child: it reaps, compares, and takes everything with
- * it when it ends. The runner itself stays outside and removes what outlives namespaces: control groups and locks.
+ * Theory of operation. The test gets namespaces of its own (processes, mounts, network, ipc, host name,
+ * control groups), its own /tmp, /var/tmp, /var/lib, /run and /dev/shm (room.h), control groups that are its
+ * roots (groups.h), and a share of the machine's host ids (share.h). So tests run side by side, beside
+ * daemons, Dockers and browsers of others, and "nothing is left" is a statement about the test alone. The
+ * first process of the namespaces is the runner's child: it reaps, compares, and takes everything with it
+ * when it ends. The runner itself stays outside and removes what outlives namespaces: control groups and
+ * locks.
  *
- * --route: with an interface and a default route that lead nowhere, for tests that show that a sandbox has neither.
- * --wait: how long what is left may take to go away.
+ * --route: with an interface and a default route that lead nowhere, for tests that show that a sandbox has
+ * neither. --wait: how long what is left may take to go away.
  *
  * Exit status: the command's own, 99 when something was left, 77 (skipped) without root.
  */

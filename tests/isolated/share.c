@@ -24,7 +24,10 @@ static _Noreturn void give_up(const char *what)
         exit(1);
 }
 
-/* Locked, or -1: somebody else has it. Its owner may remove the name between open and lock: then it is made again. */
+/*
+ * Locked, or -1: somebody else has it. Its owner may remove the name between open and lock: then it is made
+ * again.
+ */
 static int lock_file(const char *path)
 {
         for (unsigned i = 0; i < 16; i++) {

@@ -2,10 +2,11 @@
 /*
  * A share of what every test on a machine draws from, whatever namespaces it has: the host ids of sandboxes.
  *
- * Theory of operation. The warden takes a sandbox's ids by locking a record in its run folder, and an isolated test has a run folder of its
- * own, so two tests would take the same ids. Therefore a test first locks the records of its share in the machine's run folder, as
- * a warden would: other wardens pass them over. To the warden under test all other ranges are made to look taken, by lines in the
- * /etc/subuid that it sees. A test that is killed lets go of its locks; records without content mean nothing to anybody.
+ * Theory of operation. The warden takes a sandbox's ids by locking a record in its run folder, and an
+ * isolated test has a run folder of its own, so two tests would take the same ids. Therefore a test first
+ * locks the records of its share in the machine's run folder, as a warden would: other wardens pass them
+ * over. To the warden under test all other ranges are made to look taken, by lines in the /etc/subuid that it
+ * sees. A test that is killed lets go of its locks; records without content mean nothing to anybody.
  */
 #pragma once
 

@@ -2,8 +2,8 @@
 /*
  * no_call CALL[,CALL…] -- COMMAND…
  *
- * Runs COMMAND, and whatever it starts, on a kernel that lacks the named system calls (old_kernel.h). `no_call --list` prints the
- * names. The status is COMMAND's; 125: not blocked, 127: not started.
+ * Runs COMMAND, and whatever it starts, on a kernel that lacks the named system calls (old_kernel.h).
+ * `no_call --list` prints the names. The status is COMMAND's; 125: not blocked, 127: not started.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -189,7 +189,10 @@ int old_kernel_block(const char *names)
         return install(&code, 0);
 }
 
-/* Arguments that no kernel takes, but for the one value that is looked at: nothing happens where the call is there. */
+/*
+ * Arguments that no kernel takes, but for the one value that is looked at: nothing happens where the call is
+ * there.
+ */
 static bool lacks(void *ctx, const struct call *call)
 {
         unsigned long args[6] = { ~0ul, ~0ul, ~0ul, ~0ul, ~0ul, ~0ul };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay code`: runs code in a context of a sandbox. Prints what the code printed, then its results as text; errors go to standard
- * error. The exit status is 1 when the code failed.
+ * `cay code`: runs code in a context of a sandbox. Prints what the code printed, then its results as text;
+ * errors go to standard error. The exit status is 1 when the code failed.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay diff`: what a kept run changed, as a patch, as figures, or as a list. A word that is no kept run is a sandbox: what changed since
- * one of its steps is the verb `log diff`, which asks the daemon.
+ * `cay diff`: what a kept run changed, as a patch, as figures, or as a list. A word that is no kept run is a
+ * sandbox: what changed since one of its steps is the verb `log diff`, which asks the daemon.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay remote`. `cay remote add USER@HOST` does by SSH, with the caller's own rights there, what a person would do by hand: it copies the
- * agent's programs, starts the agent with the daemon's address, gives it the pairing code on its standard input, and waits until the
- * machine is ready. Everything else is a verb of the daemon.
+ * `cay remote`. `cay remote add USER@HOST` does by SSH, with the caller's own rights there, what a person
+ * would do by hand: it copies the agent's programs, starts the agent with the daemon's address, gives it the
+ * pairing code on its standard input, and waits until the machine is ready. Everything else is a verb of the
+ * daemon.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -81,7 +82,10 @@ static int await(pid_t pid, const char *what, struct cay_error *err)
                        : cay_fail(err, CAY_UNAVAILABLE, "%s failed; its messages are above", what);
 }
 
-/* A machine of another kind is told before anything is copied, and a library that is missing before the machine is added. */
+/*
+ * A machine of another kind is told before anything is copied, and a library that is missing before the
+ * machine is added.
+ */
 static void write_copy_command(char *ret, size_t size)
 {
         struct utsname here = { 0 };
@@ -134,8 +138,8 @@ static int copy_programs(struct cay_error *err)
 }
 
 /*
- * As a service, where that machine's systemd has a manager for its user: then it runs after a reboot, too. The code goes through standard
- * input: arguments can be read by everybody on that machine.
+ * As a service, where that machine's systemd has a manager for its user: then it runs after a reboot, too.
+ * The code goes through standard input: arguments can be read by everybody on that machine.
  */
 static int start_agent(const char *url, const char *name, const char *code, struct cay_error *err)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cay secret set`, `list` and `rm`. A value comes from standard input alone: arguments can be read by everybody on the machine. */
+/*
+ * `cay secret set`, `list` and `rm`. A value comes from standard input alone: arguments can be read by
+ * everybody on the machine.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

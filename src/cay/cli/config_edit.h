@@ -22,7 +22,10 @@ enum cay_config_edit {
         CAY_CONFIG_OTHER, /* there is another of that name, which was replaced in `out` */
 };
 
-/* A NUL is behind the text. The member `name` of the member `group` of the object that the text is; value: JSON. -1: err says why not. */
+/*
+ * A NUL is behind the text. The member `name` of the member `group` of the object that the text is; value:
+ * JSON. -1: err says why not.
+ */
 int cay_config_edit_json(const char *text, size_t len, const char *group, const char *name, const char *value,
                          struct cay_buf *out, struct cay_error *err);
 /* The table [group.name]; body: its lines, each with its end. */

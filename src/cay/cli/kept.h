@@ -34,8 +34,8 @@ struct cay_kept_verb {
 int cay_kept_main(const struct cay_kept_verb *v, int argc, char **argv, void *args);
 
 /*
- * Whether the arguments are for a kept run, or for nothing that has a name. false: there is no kept run of this name, which err says.
- * args: as for cay_kept_main, only to read them.
+ * Whether the arguments are for a kept run, or for nothing that has a name. false: there is no kept run of
+ * this name, which err says. args: as for cay_kept_main, only to read them.
  */
 bool cay_kept_find(const struct cay_kept_verb *v, int argc, char **argv, void *args, struct cay_error *err);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay mcp install [CLIENT…]`: writes `cay mcp` into the configuration of agents. It shows what will change and
- * asks; --yes agrees. A file that is not understood is never changed, and the rest of a file stays as it is.
+ * `cay mcp install [CLIENT…]`: writes `cay mcp` into the configuration of agents. It shows what will change
+ * and asks; --yes agrees. A file that is not understood is never changed, and the rest of a file stays as it
+ * is.
  */
 #pragma once
 

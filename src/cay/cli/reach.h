@@ -3,8 +3,8 @@
  * The daemon that verbs use: its address, our credentials, one call, and the error texts for users.
  *
  * A daemon that was just started may not listen yet, or may still be recovering. An address without a
- * listener is retried briefly, and a daemon whose refusal has the reason "retry" (nothing was done then) is retried for
- * longer.
+ * listener is retried briefly, and a daemon whose refusal has the reason "retry" (nothing was done then) is
+ * retried for longer.
  *
  * Where: --url, CAY_URL, SANDBOX_SERVICE_URL (service_url in the settings); else the unix socket of --data,
  * or of the settings. Credentials: over TCP a bearer token out of --token-file, CAY_TOKEN_FILE or CAY_TOKEN,
@@ -29,7 +29,10 @@ struct cay_reach {
         struct cay_client client;
         bool is_service; /* named by SANDBOX_SERVICE_URL or service_url */
         unsigned status; /* of the last answer; 0: none */
-        /* Of the last refusal; "": none. The wrong field, why exactly, the token with which to repeat the request. */
+        /*
+         * Of the last refusal; "": none. The wrong field, why exactly, the token with which to repeat the
+         * request.
+         */
         char field[64], reason[32], confirm[64];
         char tls_program[4096];
 };

@@ -36,8 +36,8 @@ size_t cay_safe_end(struct cay_safe_tail *tail, char ret[CAY_SAFE_SHOWN]);
 int cay_safe_write(int fd, struct cay_safe_tail *tail, const char *bytes, size_t len);
 
 /*
- * JSON and the end of its line. On a terminal, characters that it would obey or hide, which JSON may have in texts as they are, become
- * \u escapes: it is the same JSON.
+ * JSON and the end of its line. On a terminal, characters that it would obey or hide, which JSON may have in
+ * texts as they are, become \u escapes: it is the same JSON.
  */
 void cay_safe_json(FILE *out, const char *json, size_t len);
 

@@ -45,7 +45,9 @@ static void copy_safe(struct cay_json_view v, char *ret, size_t size)
         cay_safe_copy(cay_json_view_copy(v, text, sizeof(text)), ret, size);
 }
 
-/* Lines of what it could not reach. Names come from programs in a sandbox: they are made safe for a terminal. */
+/*
+ * Lines of what it could not reach. Names come from programs in a sandbox: they are made safe for a terminal.
+ */
 static void read_network(struct cay_session *s, struct cay_json_view exec)
 {
         struct cay_json_walk w = cay_json_view_walk(cay_json_view_find(exec, "network_blocked"));

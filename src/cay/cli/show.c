@@ -174,7 +174,10 @@ static int show_ports(struct cay_json_view answer, FILE *out, struct cay_error *
         return 0;
 }
 
-/* Options in one line, then a template's part: rules are checked by the daemon, and made safe here all the same. */
+/*
+ * Options in one line, then a template's part: rules are checked by the daemon, and made safe here all the
+ * same.
+ */
 static int show_suggestion(struct cay_json_view answer, FILE *out, struct cay_error *err)
 {
         struct cay_json_walk w = cay_json_view_walk(cay_json_view_find(answer, "allow"));

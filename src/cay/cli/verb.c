@@ -142,7 +142,10 @@ static void print_word(const char *word, size_t len, FILE *out)
         fprintf(out, "%s%s", is_many ? "…" : "", may_lack ? "]" : "");
 }
 
-/* Verbs that begin with this one's name: "browser click", and what it does, up to the first comma or stop. True: none was printed. */
+/*
+ * Verbs that begin with this one's name: "browser click", and what it does, up to the first comma or stop.
+ * True: none was printed.
+ */
 static bool print_longer(const struct cay_verb *verb, const struct cay_verb *rows, bool is_first, FILE *out)
 {
         size_t len = strlen(verb->name), end;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs that sandboxes of the host's own /usr need for a browser and for a desktop. Only looks whether they are there. */
+/*
+ * Programs that sandboxes of the host's own /usr need for a browser and for a desktop. Only looks whether
+ * they are there.
+ */
 #include <unistd.h>
 
 #include "cay/doctor/facts_priv.h"

@@ -74,8 +74,8 @@ struct cay_hand_registry {
  * not asked for when it reports ready.
  */
 #define CAY_HAND_PORTS_MAX 256u
-#define CAY_HAND_PORT_FIRST                                                                                  \
-        16000u /* includes the ports of document 000; the kernel takes ports for outgoing connections above it */
+/* includes the ports of document 000; the kernel takes ports for outgoing connections above it */
+#define CAY_HAND_PORT_FIRST 16000u
 #define CAY_HAND_PORT_LAST 19999u
 
 struct cay_hand_listen { /* from the front */

@@ -18,10 +18,15 @@
 
 struct keeper;
 
-enum cay_helper_upgrade {                      /* what happens to it when the keeper is upgraded */
-                          CAY_HELPER_REPLACED, /* it exits, and the next keeper starts a new one: what it made outlives it */
+enum cay_helper_upgrade { /* what happens to it when the keeper is upgraded */
+                          /* it exits, and the next keeper starts a new one: what it made outlives it */
+                          CAY_HELPER_REPLACED,
                           CAY_HELPER_STAYS, /* it continues unchanged; the next keeper gets its socket */
-                          CAY_HELPER_BECOMES, /* likewise, but it first checks whether it can become the new program, and then does (upgrade.c) */
+                          /*
+                           * likewise, but it first checks whether it can become the new program, and then
+                           * does (upgrade.c)
+                           */
+                          CAY_HELPER_BECOMES,
 };
 
 struct cay_helper_kind {

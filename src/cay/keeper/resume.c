@@ -18,8 +18,8 @@
 #define RESUME "CAY_SERVE_RESUME"
 #define CHECK "check:"
 #define MAGIC 0x6361796bu
-#define VERSION                                                                                              \
-        3u /* of struct cay_keeper_state and its members: add one whenever a field changes its meaning or place */
+/* of struct cay_keeper_state and its members: add one whenever a field changes its meaning or place */
+#define VERSION 3u
 #define CHECK_MS 20000
 #define ARGS_MAX 256u
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)

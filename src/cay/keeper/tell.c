@@ -94,8 +94,8 @@ static void tell_curl(const struct cay_config *c, const char *url, const char *t
 void cay_tell_people(const struct cay_config *c, const struct cay_place *p,
                      const struct cay_hand_ready *ready)
 {
-        bool is_seen = isatty(
-                STDOUT_FILENO); /* otherwise output is stored (a file, a journal, a container's log) and read by many: no secrets */
+        /* otherwise output is stored (a file, a journal, a container's log) and read by many: no secrets */
+        bool is_seen = isatty(STDOUT_FILENO);
         char url[CAY_CONFIG_URL_MAX];
 
         cay_config_url(c, p->port, url);

@@ -200,7 +200,10 @@ static bool is_user_name(const struct cay_http_request *req, const struct cay_vi
                strncasecmp(text, "Basic ", 6) == 0;
 }
 
-/* The operator's own key for clients of another API. Hashes are compared, so that its length takes no time either. */
+/*
+ * The operator's own key for clients of another API. Hashes are compared, so that its length takes no time
+ * either.
+ */
 static bool check_own_key(struct cay_gate *g, const char *own, const char *id, const char *text,
                           struct cay_visitor *v)
 {
@@ -304,7 +307,8 @@ static void check_port_caller(struct cay_gate *g, const struct cay_http_request 
         }
         if (check_token(g, CAY_TOKEN_PORT, text, len, &token) != CAY_TOKEN_OK)
                 return;
-        if (v->by_link) /* the address was given to the caller: unlike a cookie, a page cannot make a browser add it */
+        /* the address was given to the caller: unlike a cookie, a page cannot make a browser add it */
+        if (v->by_link)
                 token.caller.credential = CAY_CREDENTIAL_TOKEN;
         v->is_known = let_in_link(g, v, &token, v->port.label);
 }

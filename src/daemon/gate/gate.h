@@ -7,8 +7,9 @@
  * the caller sends a bearer token or an API key in Authorization. WebSocket clients often cannot set that
  * field. They may send X-Auth-Token or offer the subprotocol "mcp.auth.TOKEN", which is never chosen.
  * Refusals look alike, except for an expired token, whose holder knows what it was; the log says more. A
- * visitor without credentials is unknown, which is enough for the few open operations. Clients of E2B send their key in
- * X-API-KEY, those of Browserbase in X-BB-API-Key, and E2B's a sandbox's own token where they speak to the sandbox (gate_sandbox.h).
+ * visitor without credentials is unknown, which is enough for the few open operations. Clients of E2B send
+ * their key in X-API-KEY, those of Browserbase in X-BB-API-Key, and E2B's a sandbox's own token where they
+ * speak to the sandbox (gate_sandbox.h).
  *
  * Sessions. On TCP without Authorization, the page's cookie counts (domain/auth/login.h). A browser adds it
  * to any page's requests, so it counts only for our own pages. A request that changes something, or opens a
@@ -101,8 +102,8 @@ unsigned cay_gate_check(struct cay_gate *g, struct cay_http_request *req, struct
  */
 bool cay_gate_admit(struct cay_pass *p, const char *text, size_t len, struct cay_caller *ret);
 /*
- * At a port of the host that stands for a sandbox's: a link in the query that is good for `path` of this sandbox lets its caller in, too.
- * Changes nothing for visitors that are known.
+ * At a port of the host that stands for a sandbox's: a link in the query that is good for `path` of this
+ * sandbox lets its caller in, too. Changes nothing for visitors that are known.
  */
 void cay_gate_check_published(struct cay_gate *g, const struct cay_http_request *req, const char *path,
                               struct cay_visitor *v);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The proof a client was admitted with, for connections that outlive the request: a WebSocket, a stream of events, a terminal.
+ * The proof a client was admitted with, for connections that outlive the request: a WebSocket, a stream of
+ * events, a terminal.
  *
- * Theory of operation. The gate authorises and charges a request once. A connection may stay open for hours, so it keeps a pass. With
- * the pass the gate authorises it again (was the key revoked, has the session ended, has the token expired) and charges each of its
- * messages like a request. A guard holds a pass and is in a list of the gate, which checks the list several times a second; so a
- * silent stream is also closed soon after a revocation. A check costs two clock reads: keys and sessions are searched only after one
- * was revoked or ended.
+ * Theory of operation. The gate authorises and charges a request once. A connection may stay open for hours,
+ * so it keeps a pass. With the pass the gate authorises it again (was the key revoked, has the session ended,
+ * has the token expired) and charges each of its messages like a request. A guard holds a pass and is in a
+ * list of the gate, which checks the list several times a second; so a silent stream is also closed soon
+ * after a revocation. A check costs two clock reads: keys and sessions are searched only after one was
+ * revoked or ended.
  *
- * Whoever came over the unix socket has a pass that never ends and costs nothing: the kernel says who it is, and local users are held
- * by connections alone.
+ * Whoever came over the unix socket has a pass that never ends and costs nothing: the kernel says who it is,
+ * and local users are held by connections alone.
  */
 #pragma once
 

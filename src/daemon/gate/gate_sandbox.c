@@ -49,7 +49,10 @@ static const char *find_one(const struct cay_http_request *req, const char *name
         return count > 1 ? "" : count == 1 ? cay_http_request_header(req, name) : NULL;
 }
 
-/* The sandbox's owner calls, and nobody else: an administrator's sandbox does not make its token one of an administrator. */
+/*
+ * The sandbox's owner calls, and nobody else: an administrator's sandbox does not make its token one of an
+ * administrator.
+ */
 static bool let_in(struct cay_gate *g, struct cay_visitor *v)
 {
         struct cay_token token = { .caller = { .scopes = CAY_SCOPE_READ | CAY_SCOPE_EXEC,

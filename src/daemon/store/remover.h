@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removes files of one folder beside the loop. To unlink a file frees its blocks, and a disk that is told about free blocks (mount option
- * discard) makes the caller wait for it: 4 ms on a busy one, for each command whose output is let go.
+ * Removes files of one folder beside the loop. To unlink a file frees its blocks, and a disk that is told
+ * about free blocks (mount option discard) makes the caller wait for it: 4 ms on a busy one, for each command
+ * whose output is let go.
  */
 #pragma once
 

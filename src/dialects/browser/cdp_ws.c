@@ -2,8 +2,9 @@
 /*
  * One client of a browser over a WebSocket; the rules are in cdp.h.
  *
- * Lifetime. It waits for the browser (the request is still plain HTTP), then it is a WebSocket and a client of the mux. Each of the two may end first and
- * ends the other. The memory is freed at the end of the round in which the WebSocket was closed, or the request answered.
+ * Lifetime. It waits for the browser (the request is still plain HTTP), then it is a WebSocket and a client
+ * of the mux. Each of the two may end first and ends the other. The memory is freed at the end of the round
+ * in which the WebSocket was closed, or the request answered.
  */
 #include <errno.h>
 #include <stdio.h>

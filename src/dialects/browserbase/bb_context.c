@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contexts: a profile of a browser that outlives sessions. It is a named volume of the owner; a sandbox that lives for a moment makes it. A session mounts
- * it, writable if it persists. A volume cannot be removed while a sandbox has it: sessions that ended are destroyed first.
+ * Contexts: a profile of a browser that outlives sessions. It is a named volume of the owner; a sandbox that
+ * lives for a moment makes it. A session mounts it, writable if it persists. A volume cannot be removed while
+ * a sandbox has it: sessions that ended are destroyed first.
  */
 #include <stdio.h>
 #include <stdlib.h>

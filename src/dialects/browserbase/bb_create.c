@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * POST /v1/sessions: a sandbox, its browser, an address for it. What Cay has no field for is a label. A feature that would not be there is refused: a
- * caller that asks for it must not believe that it has it. If the client goes away meanwhile (it tries again then), what was made is removed.
+ * POST /v1/sessions: a sandbox, its browser, an address for it. What Cay has no field for is a label. A
+ * feature that would not be there is refused: a caller that asks for it must not believe that it has it. If
+ * the client goes away meanwhile (it tries again then), what was made is removed.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files of a session: downloads as a zip archive, uploads from a form. An upload lies in /tmp/.uploads of the sandbox, where pages' file inputs can be
- * given it by its path. Its bytes go to the op that writes it as fast as that takes them; while it takes none, nothing more is read from the client.
+ * Files of a session: downloads as a zip archive, uploads from a form. An upload lies in /tmp/.uploads of the
+ * sandbox, where pages' file inputs can be given it by its path. Its bytes go to the op that writes it as
+ * fast as that takes them; while it takes none, nothing more is read from the client.
  */
 #include <stdio.h>
 #include <stdlib.h>

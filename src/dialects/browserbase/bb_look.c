@@ -15,8 +15,8 @@
 #define LINK_MAX_S 86400u
 
 /*
- * Live URLs: the page of this daemon that shows the browser to whoever has the link. Clients hand them on to people who have no account, and add
- * "&navbar=false" to them.
+ * Live URLs: the page of this daemon that shows the browser to whoever has the link. Clients hand them on to
+ * people who have no account, and add "&navbar=false" to them.
  */
 
 struct debugging {

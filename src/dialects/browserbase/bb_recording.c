@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The recording of a session, as events of rrweb. Clients play them with rrweb's player, which builds a document and applies changes to it.
+ * The recording of a session, as events of rrweb. Clients play them with rrweb's player, which builds a
+ * document and applies changes to it.
  *
- * What Cay records are pictures, not documents. So the document is one picture as large as the page, and each frame is a change of its source; the
- * pointer is where it was. Nothing of the recorded pages runs in the player, and nothing of them is asked for again. The archive of the recording
- * (screencast.h) is read member by member while it is sent on; one frame is held at a time.
+ * What Cay records are pictures, not documents. So the document is one picture as large as the page, and each
+ * frame is a change of its source; the pointer is where it was. Nothing of the recorded pages runs in the
+ * player, and nothing of them is asked for again. The archive of the recording (screencast.h) is read member
+ * by member while it is sent on; one frame is held at a time.
  */
 #include <errno.h>
 #include <stdio.h>

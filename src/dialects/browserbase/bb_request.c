@@ -83,7 +83,10 @@ void bb_cut(struct bb_request *q)
         cay_http_response_abort(finish(q));
 }
 
-/* Errors: clients decide by the status, show `message`, and try again after 409, 429 and 5xx unless they are told not to. */
+/*
+ * Errors: clients decide by the status, show `message`, and try again after 409, 429 and 5xx unless they are
+ * told not to.
+ */
 
 static const struct {
         unsigned status;

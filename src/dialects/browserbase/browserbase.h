@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Browserbase: what its stock SDK speaks, below /v1. Translation only; docs/browserbase.md says what works and what differs.
+ * Browserbase: what its stock SDK speaks, below /v1. Translation only; docs/browserbase.md says what works
+ * and what differs.
  *
- * Theory of operation. A session is a sandbox of the template `browser` whose browser lives once (browser_seconds): its name is the session's id,
- * and labels keep what Cay has no field for. Whether the session runs is whether its browser does. A context is a volume with a browser's profile. A
- * request becomes a struct bb_request, which calls ops one after the other (dialects/call) and is answered exactly once.
+ * Theory of operation. A session is a sandbox of the template `browser` whose browser lives once
+ * (browser_seconds): its name is the session's id, and labels keep what Cay has no field for. Whether the
+ * session runs is whether its browser does. A context is a volume with a browser's profile. A request becomes
+ * a struct bb_request, which calls ops one after the other (dialects/call) and is answered exactly once.
  */
 #pragma once
 

@@ -187,7 +187,9 @@ static void refuse_unknown(struct cay_http_request *req, const struct cay_visito
 
 enum presence { GONE, RUNS, SLEEPS };
 
-/* One that is being destroyed or stopped is gone for clients: they ask at once, when their streams are cut. */
+/*
+ * One that is being destroyed or stopped is gone for clients: they ask at once, when their streams are cut.
+ */
 static bool is_up(const struct cay_sandbox_view *view)
 {
         return (view->state == CAY_STATE_READY || view->state == CAY_STATE_BUSY) &&

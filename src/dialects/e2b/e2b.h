@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * E2B: what its stock clients speak. Three services at one address: the control plane (REST: make, list and end sandboxes), and for
- * each sandbox envd (commands and files: Connect RPC with JSON, and /files) and a code interpreter (/execute, a stream of lines).
- * Translation only; docs/e2b.md says what works and what differs.
+ * E2B: what its stock clients speak. Three services at one address: the control plane (REST: make, list and
+ * end sandboxes), and for each sandbox envd (commands and files: Connect RPC with JSON, and /files) and a
+ * code interpreter (/execute, a stream of lines). Translation only; docs/e2b.md says what works and what
+ * differs.
  *
- * Theory of operation. The gate has found out whom a request is for (gate_sandbox.h): a sandbox's port, or the daemon, and then the
- * path decides whether it is one of E2B's. A request becomes a struct e2b_request, which calls ops one after the other
- * (dialects/call) and is answered exactly once, in the form of errors that its service has.
+ * Theory of operation. The gate has found out whom a request is for (gate_sandbox.h): a sandbox's port, or
+ * the daemon, and then the path decides whether it is one of E2B's. A request becomes a struct e2b_request,
+ * which calls ops one after the other (dialects/call) and is answered exactly once, in the form of errors
+ * that its service has.
  */
 #pragma once
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON text without a byte above 127: clients decode each piece of a stream by itself, wherever it was cut. Pure. */
+/*
+ * JSON text without a byte above 127: clients decode each piece of a stream by itself, wherever it was cut.
+ * Pure.
+ */
 #pragma once
 
 #include <stddef.h>

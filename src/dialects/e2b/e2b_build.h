@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds of templates. A template that a client builds is a snapshot with the template's name; its build is a sandbox of the base in which the
- * steps are run one after the other (e2b_build_run.c). Builds are in memory: a front that is restarted knows none, and
- * the sandbox of one that was under way ends with its time.
+ * Builds of templates. A template that a client builds is a snapshot with the template's name; its build is a
+ * sandbox of the base in which the steps are run one after the other (e2b_build_run.c). Builds are in memory:
+ * a front that is restarted knows none, and the sandbox of one that was under way ends with its time.
  *
- * What a template says beside its files is in variables of the snapshot, E2B_TEMPLATE_…: they come with every sandbox that is made of it
- * (e2b_start.c).
+ * What a template says beside its files is in variables of the snapshot, E2B_TEMPLATE_…: they come with every
+ * sandbox that is made of it (e2b_start.c).
  */
 #pragma once
 
@@ -80,7 +80,10 @@ struct e2b_build *e2b_build_waiting(struct cay_e2b *e, const char *owner, const 
 /* A member: a list of its tags, or of "name:tag". */
 void e2b_build_put_tags(struct cay_json *j, const char *key, const struct e2b_build *b, bool whole);
 struct e2b_build_file *e2b_build_file_find(const struct e2b_build *b, const char *hash);
-/* Before that many bytes more are kept for a build, and when they are not. False: there is no room, and nothing was noted. */
+/*
+ * Before that many bytes more are kept for a build, and when they are not. False: there is no room, and
+ * nothing was noted.
+ */
 bool e2b_build_take_bytes(struct e2b_build *b, size_t len);
 void e2b_build_give_bytes(struct e2b_build *b, size_t len);
 /* Takes the bytes, in place of those that were there. -1: there are too many files; bytes is the caller's. */
@@ -92,6 +95,9 @@ void e2b_build_end(struct e2b_build *b, enum e2b_build_state state); /* it is ke
 void e2b_builds_stop(struct cay_e2b *e);
 void e2b_builds_free(struct cay_e2b *e);
 
-/* e2b_build_run.c. Takes spec; NULL: no steps, only other names for the base, a snapshot. -1: refused, and nothing has begun. */
+/*
+ * e2b_build_run.c. Takes spec; NULL: no steps, only other names for the base, a snapshot. -1: refused, and
+ * nothing has begun.
+ */
 int e2b_build_run(struct e2b_build *b, struct e2b_request *q, const char *base, struct cay_json_in *spec,
                   struct cay_error *err);

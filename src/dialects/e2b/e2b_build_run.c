@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A build under way: a sandbox of the base is made, the steps are run in it, then one snapshot is taken for each tag, and the sandbox is
- * removed. Each state is one call of an op, whose end begins the next one. If one fails, the sandbox is removed, and the build says why.
+ * A build under way: a sandbox of the base is made, the steps are run in it, then one snapshot is taken for
+ * each tag, and the sandbox is removed. Each state is one call of an op, whose end begins the next one. If
+ * one fails, the sandbox is removed, and the build says why.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -247,7 +248,10 @@ static void run_run(struct e2b_build *b, unsigned i)
         run_command(b, e2b_step_user(b, e2b_step_arg(b, i, 1)), b->workdir, words, on_step_done);
 }
 
-/* Root has no capabilities in a sandbox: it cannot give files away, and needs a folder's rights like everybody. */
+/*
+ * Root has no capabilities in a sandbox: it cannot give files away, and needs a folder's rights like
+ * everybody.
+ */
 static const char *writer_of(const char *user, const char *path)
 {
         static const char *const of_user[] = { "/home/user", "/tmp", "/workspace", "/var/tmp" };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happens in a folder, in E2B's words, one event after the other. With entries, an event of something that is still there carries
- * its attributes: they are asked for one after the other, and the events behind wait for them.
+ * What happens in a folder, in E2B's words, one event after the other. With entries, an event of something
+ * that is still there carries its attributes: they are asked for one after the other, and the events behind
+ * wait for them.
  */
 #pragma once
 
@@ -29,7 +30,10 @@ struct e2b_changes { /* embedded, zeroed; its owner frees it with e2b_changes_do
 
 /* Of the watch that q asks for; path: the folder. */
 void e2b_changes_begin(struct e2b_changes *c, const struct e2b_request *q, const char *path, bool as_root);
-/* An event of file_watch: CREATE, WRITE and so on come through put, maybe from inside. -ENOBUFS: too many wait. */
+/*
+ * An event of file_watch: CREATE, WRITE and so on come through put, maybe from inside. -ENOBUFS: too many
+ * wait.
+ */
 int e2b_changes_add(struct e2b_changes *c, const char *kind, const struct cay_json_value *event);
 void e2b_changes_flush(struct e2b_changes *c); /* all that wait, without attributes */
 void e2b_changes_done(struct e2b_changes *c);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The code interpreter, on the sandbox's contexts. /execute answers with a line of JSON for each event. Runs of one context wait for
- * each other: the oldest is woken when one of them ends, and all look again from time to time, since others use contexts, too. A client
- * that goes away interrupts its code, so that the next run finds the context free.
+ * The code interpreter, on the sandbox's contexts. /execute answers with a line of JSON for each event. Runs
+ * of one context wait for each other: the oldest is woken when one of them ends, and all look again from time
+ * to time, since others use contexts, too. A client that goes away interrupts its code, so that the next run
+ * finds the context free.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,7 +158,10 @@ static void put_text(struct cay_json *j, const char *text)
                 cay_json_text(j, text);
 }
 
-/* Kinds that clients do not know are "extra" for them, whatever their names are: all but those that a result has are passed on. */
+/*
+ * Kinds that clients do not know are "extra" for them, whatever their names are: all but those that a result
+ * has are passed on.
+ */
 static bool copy_extra(void *ctx, const char *name, const struct cay_json_value *value)
 {
         const struct copying *c = ctx;

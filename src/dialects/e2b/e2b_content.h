@@ -2,12 +2,12 @@
 /*
  * What is in a volume, for clients that have the volume's token: folders and files.
  *
- * Theory of operation. Only sandboxes reach the files of a volume. So the first request makes one that has the volume and runs nothing; it
- * serves the requests that follow and ends when there were none for a minute. It has a label, by which it is found, hidden from lists and
- * ended before the volume is removed.
+ * Theory of operation. Only sandboxes reach the files of a volume. So the first request makes one that has
+ * the volume and runs nothing; it serves the requests that follow and ends when there were none for a minute.
+ * It has a label, by which it is found, hidden from lists and ended before the volume is removed.
  *
- * The token names the owner, and a signature that is derived from the daemon's secret covers owner and volume. It opens that volume, as
- * long as the secret stays.
+ * The token names the owner, and a signature that is derived from the daemon's secret covers owner and
+ * volume. It opens that volume, as long as the secret stays.
  */
 #pragma once
 

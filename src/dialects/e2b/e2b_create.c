@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a new sandbox is asked to be. What Cay has no field for is a label of the sandbox. A field that would not be obeyed is
- * refused: a caller that asks for a rule must not believe that it holds.
+ * What a new sandbox is asked to be. What Cay has no field for is a label of the sandbox. A field that would
+ * not be obeyed is refused: a caller that asks for a rule must not believe that it holds.
  */
 #include "dialects/e2b/e2b_create.h"
 

@@ -11,8 +11,8 @@
 #define E2B_ENVELOPE_END 2u /* flag: the last one, of an answer */
 
 /*
- * The one envelope that a request consists of. 0, or -1: it is cut, packed, has unknown flags, or something comes behind it.
- * Points into bytes.
+ * The one envelope that a request consists of. 0, or -1: it is cut, packed, has unknown flags, or something
+ * comes behind it. Points into bytes.
  */
 int e2b_envelope_read(const char *bytes, size_t len, const char **ret, size_t *ret_len);
 /* Appends one; 0 or -errno. */

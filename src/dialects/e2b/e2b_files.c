@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * envd: /files. A download is a file's bytes. An upload is a form with files, or the bytes of one file, and may be packed with gzip.
+ * envd: /files. A download is a file's bytes. An upload is a form with files, or the bytes of one file, and
+ * may be packed with gzip.
  *
- * Theory of operation. What HTTP brings goes to `in`, is unpacked to `plain` and taken apart from there; a file's bytes go to the op
- * that writes it, as fast as that takes them. While it takes none, nothing more is read from the client. Each file is written whole
- * or not at all; those before a failure stay.
+ * Theory of operation. What HTTP brings goes to `in`, is unpacked to `plain` and taken apart from there; a
+ * file's bytes go to the op that writes it, as fast as that takes them. While it takes none, nothing more is
+ * read from the client. Each file is written whole or not at all; those before a failure stay.
  *
- * Who may. The sandbox's token; or a signature in the query, which is made of the token and names path, user and direction. A signed
- * address without a sandbox in it is found by trying the tokens of the sandboxes that run. That is work for anybody who asks, so
- * it is charged at the gate like so many requests.
+ * Who may. The sandbox's token; or a signature in the query, which is made of the token and names path, user
+ * and direction. A signed address without a sandbox in it is found by trying the tokens of the sandboxes that
+ * run. That is work for anybody who asks, so it is charged at the gate like so many requests.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -12,7 +12,10 @@
 
 #define E2B_TAG "--" /* between a name and a tag, in names of snapshots */
 
-/* What clients ask for without saying so: the daemon's own default, unless the registry's `aliases` says otherwise. */
+/*
+ * What clients ask for without saying so: the daemon's own default, unless the registry's `aliases` says
+ * otherwise.
+ */
 static const char *const unsaid[] = { "base", "code-interpreter-v1", "code-interpreter-beta" };
 
 static const char *find_alias(const struct cay_template_set *set, const char *name)

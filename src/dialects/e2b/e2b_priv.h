@@ -121,7 +121,10 @@ void e2b_args_begin(const struct e2b_request *q, struct cay_call_args *args);
 void e2b_request_watch(struct e2b_request *q);
 /* What b holds counts in the caller's share of client_memory. It goes before the request does. */
 void e2b_charge(struct e2b_request *q, struct cay_buf *b);
-/* Whether the caller may use this op; else the request was refused. For rows that begin with something of their own. */
+/*
+ * Whether the caller may use this op; else the request was refused. For rows that begin with something of
+ * their own.
+ */
 bool e2b_may(struct e2b_request *q, const char *op);
 
 /* Answering: each ends the request. */
@@ -175,11 +178,15 @@ bool e2b_runs(const struct cay_op_world *world, const char *id); /* e2b.c: it is
 #define E2B_LABEL_USER E2B_LABEL "user"       /* "root": of commands that name no user */
 #define E2B_LABEL_WORKDIR E2B_LABEL "workdir" /* what relative paths begin with, if not at home */
 /*
- * The template of the registry, or the snapshot, that a client's name means. Names of E2B are "team/name:tag". A snapshot has
- * letters, digits and '-' only: a tag stands behind "--", and the tag "default" is left out. "": it is too long to be one.
+ * The template of the registry, or the snapshot, that a client's name means. Names of E2B are
+ * "team/name:tag". A snapshot has letters, digits and '-' only: a tag stands behind "--", and the tag
+ * "default" is left out. "": it is too long to be one.
  */
 void e2b_template_of(const struct cay_op_world *world, const char *template_id, char ret[CAY_NAME_MAX + 1]);
-/* A new name for a snapshot; tag NULL: the one in name, or none. CAY_INVALID: it has other characters, or is too long. */
+/*
+ * A new name for a snapshot; tag NULL: the one in name, or none. CAY_INVALID: it has other characters, or is
+ * too long.
+ */
 int e2b_snapshot_name(const char *name, const char *tag, char ret[CAY_NAME_MAX + 1], struct cay_error *err);
 /* Of the registry, or another word for one of those. */
 bool e2b_is_template(const struct cay_op_world *world, const char *name);

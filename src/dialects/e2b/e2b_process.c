@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * envd: processes. A process of E2B is a command of Cay; clients name it by its pid, which is found among the sandbox's commands.
- * A stream that is cut leaves its command running: a client connects to it again.
+ * envd: processes. A process of E2B is a command of Cay; clients name it by its pid, which is found among the
+ * sandbox's commands. A stream that is cut leaves its command running: a client connects to it again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -267,7 +267,9 @@ static void start(struct e2b_request *q)
         e2b_ask_stream(q, "exec_run", &args, &stream_ops);
 }
 
-/* A folder that is not there is the client's mistake, which the command itself could not tell from its own. */
+/*
+ * A folder that is not there is the client's mistake, which the command itself could not tell from its own.
+ */
 static void on_no_folder(struct e2b_request *q, const struct cay_error *err)
 {
         struct cay_error told = *err;

@@ -2,9 +2,10 @@
 /*
  * The control plane: snapshots and forks of files.
  *
- * Theory of operation of a fork. Not by sandbox_fork, which gives them the template's network, and makes all or none: clients of E2B
- * expect the source's network, and an error for each fork that was not made. So a snapshot is taken, sandboxes are made of it with the
- * source's labels, metadata and network, and it is removed.
+ * Theory of operation of a fork. Not by sandbox_fork, which gives them the template's network, and makes all
+ * or none: clients of E2B expect the source's network, and an error for each fork that was not made. So a
+ * snapshot is taken, sandboxes are made of it with the source's labels, metadata and network, and it is
+ * removed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,10 @@ static void on_old_removed(struct e2b_request *q, const struct cay_json_value *a
         take(q, NULL);
 }
 
-/* A name means the newest snapshot that it was given to. The name of a template of the registry cannot be given away. */
+/*
+ * A name means the newest snapshot that it was given to. The name of a template of the registry cannot be
+ * given away.
+ */
 static void on_not_taken(struct e2b_request *q, const struct cay_error *err)
 {
         const struct naming *n = q->state;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a template that was built (e2b_build.h) says beside its files: the user and the folder of its commands, what is started at once. */
+/*
+ * What a template that was built (e2b_build.h) says beside its files: the user and the folder of its
+ * commands, what is started at once.
+ */
 #pragma once
 
 #include "dialects/e2b/e2b_priv.h"
@@ -15,8 +18,8 @@ void e2b_template_labels_put(struct cay_json *j, const struct cay_op_world *worl
 /* Whether there is a command to start, or one to wait for. */
 bool e2b_starts(const struct e2b_request *q, const char *snapshot);
 /*
- * Starts it in q->sandbox, which was just made, and waits until it is ready; then calls. If it does not get ready, the sandbox is
- * removed, and the request is refused. The request's state is taken.
+ * Starts it in q->sandbox, which was just made, and waits until it is ready; then calls. If it does not get
+ * ready, the sandbox is removed, and the request is refused. The request's state is taken.
  */
 void e2b_start(struct e2b_request *q, const char *snapshot, void (*then)(struct e2b_request *q));
 

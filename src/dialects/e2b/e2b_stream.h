@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream of enveloped messages to a client, with a sign of life in silence; and the user and paths of a request to envd. */
+/*
+ * A stream of enveloped messages to a client, with a sign of life in silence; and the user and paths of a
+ * request to envd.
+ */
 #pragma once
 
 #include "dialects/e2b/e2b_priv.h"
@@ -26,8 +29,8 @@ void e2b_stream_done(struct e2b_stream *s); /* frees what it has; not the reques
 void e2b_stream_end(struct e2b_stream *s);
 
 /*
- * The user that a request names: "user" or "root". NULL: another one; the request was refused. `field`: of Authorization, or NULL:
- * the query's username.
+ * The user that a request names: "user" or "root". NULL: another one; the request was refused. `field`: of
+ * Authorization, or NULL: the query's username.
  */
 const char *e2b_user(struct e2b_request *q, bool in_query);
 /* An absolute path: one that is relative, or begins with ~/, is below the user's home. -1: refused. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The control plane: named volumes. A volume's id is its name. One is made by the first sandbox that names it, so a request that makes
- * one makes such a sandbox and removes it.
+ * The control plane: named volumes. A volume's id is its name. One is made by the first sandbox that names
+ * it, so a request that makes one makes such a sandbox and removes it.
  */
 #include <stdlib.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watchers that are polled: what happened in a folder since the last request. One that nobody asks for ten minutes is removed. They are in
- * memory: after a restart of the front, clients are told that theirs is not there.
+ * Watchers that are polled: what happened in a folder since the last request. One that nobody asks for ten
+ * minutes is removed. They are in memory: after a restart of the front, clients are told that theirs is not
+ * there.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Groups of tools that are listed on request, and more_tools, by which a model finds them. A client that reads its list again gets
- * the tools of a group as tools; one that does not (or whose every request is a session of its own) calls them through more_tools.
+ * Groups of tools that are listed on request, and more_tools, by which a model finds them. A client that
+ * reads its list again gets the tools of a group as tools; one that does not (or whose every request is a
+ * session of its own) calls them through more_tools.
  */
 #include <errno.h>
 #include <stdio.h>

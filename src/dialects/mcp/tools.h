@@ -6,8 +6,9 @@
  * text, so that schema and check come from one table. Synonyms that models use (file_path, timeout_s…) are
  * accepted silently.
  *
- * The list has to stay short, since every model pays for it with each session. So a tool may belong to a group (network,
- * browser…), and is listed only for clients that asked for the group: by address, or by calling more_tools.
+ * The list has to stay short, since every model pays for it with each session. So a tool may belong to a
+ * group (network, browser…), and is listed only for clients that asked for the group: by address, or by
+ * calling more_tools.
  */
 #pragma once
 

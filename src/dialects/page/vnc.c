@@ -2,9 +2,10 @@
 /*
  * One viewer of a desktop over a WebSocket; the rules are in vnc.h.
  *
- * Lifetime. It waits for the desktop (the request is still plain HTTP), then it is a WebSocket and a use of the desktop. Each of the two
- * may end first and ends the other. If the viewer goes with a button down, the desktop is told that it is up, and the use ends when the
- * desktop has read that. The memory is freed at the end of the round in which both have ended.
+ * Lifetime. It waits for the desktop (the request is still plain HTTP), then it is a WebSocket and a use of
+ * the desktop. Each of the two may end first and ends the other. If the viewer goes with a button down, the
+ * desktop is told that it is up, and the use ends when the desktop has read that. The memory is freed at the
+ * end of the round in which both have ended.
  */
 #include "dialects/page/vnc.h"
 

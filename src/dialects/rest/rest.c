@@ -20,8 +20,9 @@
 #define PAGES 5u
 
 /*
- * Our own pages and answers load only our own style sheet and script, and cannot be framed. Pictures may come with their own bytes: noVNC
- * draws parts of a desktop, and its pointer, that way. One page may be framed by allow_origins: it has no session, and whoever shows it has its link.
+ * Our own pages and answers load only our own style sheet and script, and cannot be framed. Pictures may come
+ * with their own bytes: noVNC draws parts of a desktop, and its pointer, that way. One page may be framed by
+ * allow_origins: it has no session, and whoever shows it has its link.
  */
 #define POLICY                                                                                               \
         "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self' "       \

@@ -18,8 +18,8 @@ struct cay_rest_error {
         const char *message, *field, *request_id; /* field NULL: none */
         const char *reason;                       /* NULL or "": the code says it (base/error_reasons.def) */
         const char *first;                        /* NULL, or what the first use of a single-use id made */
-        const char *
-                confirm; /* NULL, or the token that the same request is to come back with; message says what for */
+        /* NULL, or the token that the same request is to come back with; message says what for */
+        const char *confirm;
 };
 
 unsigned cay_rest_status(enum cay_code code);

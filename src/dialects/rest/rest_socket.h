@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request that becomes a WebSocket once something else is ready (a browser, a desktop): until then it can be
- * refused like any other. While it is open, the client is authorised again from time to time, and the daemon's
- * stop closes it.
+ * A request that becomes a WebSocket once something else is ready (a browser, a desktop): until then it can
+ * be refused like any other. While it is open, the client is authorised again from time to time, and the
+ * daemon's stop closes it.
  */
 #pragma once
 

@@ -123,7 +123,10 @@ static const char *execute_choose(const struct cay_foreign *f)
         return is_browser(f->args) ? "browser_run" : "code_run";
 }
 
-/* Threads of a browser count as processes: what is allowed for code would not let it start, so there the template counts. */
+/*
+ * Threads of a browser count as processes: what is allowed for code would not let it start, so there the
+ * template counts.
+ */
 static void put_limits(struct cay_json *j, const struct cay_config *config, bool for_browser)
 {
         char cpus[32];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Long-lived API keys: "cayk_", 32 characters of base 32 (160 random bits), and 6 characters of checksum. The
- * checksum tells a mistyped key from a wrong one, and lets scanners find leaked keys. For clients of E2B, which
- * refuse other shapes, a key can have theirs: "e2b_", 32 hexadecimal digits (128 random bits) and 8 of checksum. Only the SHA-256 of a
- * key is kept; its id is the start of that hash. All keys are in memory, so that requests never wait for the
- * disk. The store has the same records.
+ * checksum tells a mistyped key from a wrong one, and lets scanners find leaked keys. For clients of E2B,
+ * which refuse other shapes, a key can have theirs: "e2b_", 32 hexadecimal digits (128 random bits) and 8 of
+ * checksum. Only the SHA-256 of a key is kept; its id is the start of that hash. All keys are in memory, so
+ * that requests never wait for the disk. The store has the same records.
  */
 #pragma once
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One-time logins: a secret that is shown in a URL's fragment (which no server and no log sees) and works once, within
- * ten minutes. Whoever posts it gets a session. Logins are kept as hashes in memory, so a restart ends them. The session's cookie is a
- * separate kind of token (domain/auth/token.h). The caller sets its attributes: HttpOnly, SameSite=Strict, Path=/, and Secure with TLS.
+ * One-time logins: a secret that is shown in a URL's fragment (which no server and no log sees) and works
+ * once, within ten minutes. Whoever posts it gets a session. Logins are kept as hashes in memory, so a
+ * restart ends them. The session's cookie is a separate kind of token (domain/auth/token.h). The caller sets
+ * its attributes: HttpOnly, SameSite=Strict, Path=/, and Secure with TLS.
  *
- * A session that is ended early is remembered by its id, also in memory, in a table of fixed size. When the table is full, the oldest
- * entry is evicted, and every session made before that one was ended is invalid: evicting an entry never revives a session.
+ * A session that is ended early is remembered by its id, also in memory, in a table of fixed size. When the
+ * table is full, the oldest entry is evicted, and every session made before that one was ended is invalid:
+ * evicting an entry never revives a session.
  */
 #pragma once
 

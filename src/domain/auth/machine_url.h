@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The address at which an agent listens, mostly of a tunnel: wss://HOST[:PORT][/PATH], or ws:// within a network that is trusted. It is a
- * caller's text: no user name, no query, no fragment, printable ASCII alone. Without a path it is /agent.
+ * The address at which an agent listens, mostly of a tunnel: wss://HOST[:PORT][/PATH], or ws:// within a
+ * network that is trusted. It is a caller's text: no user name, no query, no fragment, printable ASCII alone.
+ * Without a path it is /agent.
  */
 #pragma once
 

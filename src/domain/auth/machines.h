@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Users' own machines: which ones there are, whose they are, and the key by which each is known. A machine begins with a pairing code that
- * its owner carries to it. When its agent has proven that it has the code, its key takes the code's place, for good.
+ * Users' own machines: which ones there are, whose they are, and the key by which each is known. A machine
+ * begins with a pairing code that its owner carries to it. When its agent has proven that it has the code,
+ * its key takes the code's place, for good.
  *
- * A machine with a URL is dialled by the daemon (`cay agent --listen` behind a tunnel); the others dial in. Only an administrator's may be
- * elsewhere than at a public address.
+ * A machine with a URL is dialled by the daemon (`cay agent --listen` behind a tunnel); the others dial in.
+ * Only an administrator's may be elsewhere than at a public address.
  *
- * A record is a value of the store: its name is "machine.NAME.OWNER", its text has the rest. The code is in it until it was used; it is
- * worth nothing after CAY_MACHINE_CODE_MS, or after CAY_MACHINE_TRIES failures.
+ * A record is a value of the store: its name is "machine.NAME.OWNER", its text has the rest. The code is in
+ * it until it was used; it is worth nothing after CAY_MACHINE_CODE_MS, or after CAY_MACHINE_TRIES failures.
  */
 #pragma once
 

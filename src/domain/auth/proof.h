@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a daemon and an agent prove to each other who they are: Ed25519 signatures, and while they are paired also a code that a person
- * carried from one to the other. What is signed begins with the signer's role, so neither side's proof can be sent back to it.
+ * How a daemon and an agent prove to each other who they are: Ed25519 signatures, and while they are paired
+ * also a code that a person carried from one to the other. What is signed begins with the signer's role, so
+ * neither side's proof can be sent back to it.
  */
 #pragma once
 

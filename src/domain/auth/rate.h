@@ -2,9 +2,9 @@
 /*
  * Rate limits: a token bucket per key, in a table of fixed size.
  *
- * Theory of operation. A key's slot is one of the WAYS of a set. A keyed hash chooses the set, so that nobody can aim at one. A bucket
- * is evicted only when it is full again, because a new one would be equal to it: evicting others resets nobody's limit. While a set
- * has no such slot, new keys share one bucket of that set.
+ * Theory of operation. A key's slot is one of the WAYS of a set. A keyed hash chooses the set, so that nobody
+ * can aim at one. A bucket is evicted only when it is full again, because a new one would be equal to it:
+ * evicting others resets nobody's limit. While a set has no such slot, new keys share one bucket of that set.
  */
 #pragma once
 

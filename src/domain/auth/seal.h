@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes encrypted with AES-256-GCM and bound to their place: what was changed, or moved to another place, cannot be opened. Each has a
- * random nonce, so a key is good for 2^32 of them.
+ * Bytes encrypted with AES-256-GCM and bound to their place: what was changed, or moved to another place,
+ * cannot be opened. Each has a random nonce, so a key is good for 2^32 of them.
  */
 #pragma once
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bearer tokens: a claim, signed with the shared secret. The form is public (docs/tokens.md), so that whoever has the
- * secret makes one with a few lines of anything:
+ * Bearer tokens: a claim, signed with the shared secret. The form is public (docs/tokens.md), so that whoever
+ * has the secret makes one with a few lines of anything:
  *
  *     cay1.PAYLOAD.MAC     PAYLOAD = base64url({"o": owner, "s": scopes, "e": expiry, "i": id})
  *                          MAC     = base64url(HMAC-SHA256(secret, "cay1.PAYLOAD"))
  *
- * Theory of operation. The MAC is checked, in constant time, before a byte of the payload is looked at; then the payload is read
- * strictly. All refusals look alike to the caller; the reason is for the log. The expiry is by the wall clock as
- * domain/auth/token_clock.h sees it, without grace: at its second the token is over. One that reaches further ahead than
- * CAY_TOKEN_AHEAD_S is refused: long-lived access is what API keys are for, and those can be revoked.
- * Sessions of the page have the same form behind another word, so that neither passes for the other.
+ * Theory of operation. The MAC is checked, in constant time, before a byte of the payload is looked at; then
+ * the payload is read strictly. All refusals look alike to the caller; the reason is for the log. The expiry
+ * is by the wall clock as domain/auth/token_clock.h sees it, without grace: at its second the token is over.
+ * One that reaches further ahead than CAY_TOKEN_AHEAD_S is refused: long-lived access is what API keys are
+ * for, and those can be revoked. Sessions of the page have the same form behind another word, so that neither
+ * passes for the other.
  */
 #pragma once
 

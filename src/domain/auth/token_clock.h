@@ -2,9 +2,9 @@
 /*
  * The time by which tokens expire: the wall clock, except that it never goes back.
  *
- * Forward jumps are accepted. When the wall clock is set back, this clock continues at half speed until the wall clock has caught
- * up. So an expired token stays expired, and a token made by somebody with the right time expires early by at most the jump. Pure: the
- * caller passes both clocks.
+ * Forward jumps are accepted. When the wall clock is set back, this clock continues at half speed until the
+ * wall clock has caught up. So an expired token stays expired, and a token made by somebody with the right
+ * time expires early by at most the jump. Pure: the caller passes both clocks.
  */
 #pragma once
 

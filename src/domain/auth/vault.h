@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Secrets of owners, for requests of their sandboxes (docs/network.md). In the store and in memory they are encrypted (AES-256-GCM) with a key
- * that is in a file of its own, so a copy of the database alone gives none away. What is beside the value (owner, name, host, header) is readable, and
- * bound to it: a record that was changed cannot be opened.
+ * Secrets of owners, for requests of their sandboxes (docs/network.md). In the store and in memory they are
+ * encrypted (AES-256-GCM) with a key that is in a file of its own, so a copy of the database alone gives none
+ * away. What is beside the value (owner, name, host, header) is readable, and bound to it: a record that was
+ * changed cannot be opened.
  *
  * A record is a value of the store: its name is "secret.NAME.OWNER", its text has the rest.
  */
@@ -46,7 +47,10 @@ bool cay_vault_find(const struct cay_vault *v, const char *owner, const char *na
 void cay_vault_drop(struct cay_vault *v, const char *owner, const char *name);
 void cay_vault_each(const struct cay_vault *v, const char *owner,
                     void (*each)(void *ctx, const struct cay_vault_item *item), void *ctx);
-/* The value, which the caller wipes. CAY_NOT_FOUND; CAY_INTERNAL: its record was changed, or the key is another. */
+/*
+ * The value, which the caller wipes. CAY_NOT_FOUND; CAY_INTERNAL: its record was changed, or the key is
+ * another.
+ */
 int cay_vault_open(const struct cay_vault *v, const char *owner, const char *name,
                    char ret[CAY_VAULT_VALUE_MAX + 1], struct cay_error *err);
 /* Of the authority that sandboxes with secrets trust (foundation/http/tls_ca.h). */

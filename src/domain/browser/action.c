@@ -240,7 +240,10 @@ static bool led_away(const struct cay_action *a, const struct cay_step *step)
         return cay_str_starts(step->method, "Input.") && strstr(a->call.err.msg, "navigated");
 }
 
-/* The answer of a tab or a browser that is going comes before the news that it has gone, which has better words (hear_tab). */
+/*
+ * The answer of a tab or a browser that is going comes before the news that it has gone, which has better
+ * words (hear_tab).
+ */
 static bool is_going(const struct cay_action *a, const struct cay_step *step)
 {
         if (a->call.code == 0)

@@ -2,14 +2,16 @@
 /*
  * Actions: what can be done with a page of a browser, a row each (actions.c): its name and its steps.
  *
- * Theory of operation. An action is a row of steps on one tab. A step is one call of CDP: it writes the parameters, reads the answer, and says what
- * follows: the next step, the same one again a little later (an element that is not there yet), or waiting for an event. The engine (action.c) does all
- * that steps have in common: the browser is started, the tab found, every action has a deadline, a dialog, a crash, a closed tab or the browser's end
- * ends it with its own words, times are taken. Actions that change a page (input, navigation) take turns on a tab, in the order in which they came;
- * those that only look, wait, scroll or run a script do not.
+ * Theory of operation. An action is a row of steps on one tab. A step is one call of CDP: it writes the
+ * parameters, reads the answer, and says what follows: the next step, the same one again a little later (an
+ * element that is not there yet), or waiting for an event. The engine (action.c) does all that steps have in
+ * common: the browser is started, the tab found, every action has a deadline, a dialog, a crash, a closed tab
+ * or the browser's end ends it with its own words, times are taken. Actions that change a page (input,
+ * navigation) take turns on a tab, in the order in which they came; those that only look, wait, scroll or run
+ * a script do not.
  *
- * Elements are found and aimed at by a script of ours (page.js) in a world of its own, in which the page's own changes of JavaScript's objects do not
- * count. A page can still lie about what it shows, as to any user.
+ * Elements are found and aimed at by a script of ours (page.js) in a world of its own, in which the page's
+ * own changes of JavaScript's objects do not count. A page can still lie about what it shows, as to any user.
  */
 #pragma once
 
@@ -97,7 +99,10 @@ struct cay_action { /* embedded by its owner; zeroed, then row, args, on_done */
         char session[CAY_CDP_SESSION_LEN + 1]; /* for calls of an action without a tab */
         char via[CAY_CDP_SESSION_LEN +
                  1]; /* of this call, if it is not the tab's; set by `put`, cleared before */
-        /* The frame that the element is in, or is looked for in, and the session of its document. "": the page itself. */
+        /*
+         * The frame that the element is in, or is looked for in, and the session of its document. "": the
+         * page itself.
+         */
         char frame[40], frame_session[CAY_CDP_SESSION_LEN + 1];
         /* The frame that x and y are still in; "": they are the page's. And the element that it lies in. */
         char inner[40], inner_session[CAY_CDP_SESSION_LEN + 1];

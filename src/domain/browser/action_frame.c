@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Elements in frames. Each frame has a document, with a world of ours of its own, since scripts of one site cannot look into a document of another.
- * Documents of other sites may be in other processes: then they have sessions of their own, know only their own view, and number their elements by
- * themselves.
+ * Elements in frames. Each frame has a document, with a world of ours of its own, since scripts of one site
+ * cannot look into a document of another. Documents of other sites may be in other processes: then they have
+ * sessions of their own, know only their own view, and number their elements by themselves.
  *
- * What has a selector or a text is looked for in the page first, then in one frame after the other (next_frame); references name theirs. Input goes to
- * the page as a whole, which passes it on by what is under the pointer. So a place in a frame is turned into one of the view of the session around it,
- * until it is the page's: the element that the frame lies in is scrolled there, and asked for its box. What is over it is asked too. Chromium answers
- * all of that by itself; no script of a page has a part in it.
+ * What has a selector or a text is looked for in the page first, then in one frame after the other
+ * (next_frame); references name theirs. Input goes to the page as a whole, which passes it on by what is
+ * under the pointer. So a place in a frame is turned into one of the view of the session around it, until it
+ * is the page's: the element that the frame lies in is scrolled there, and asked for its box. What is over it
+ * is asked too. Chromium answers all of that by itself; no script of a page has a part in it.
  */
 #include <math.h>
 #include <stdio.h>
@@ -234,8 +235,8 @@ static enum cay_step_next look_again(struct cay_action *a)
 }
 
 /*
- * What another process shows is where Chromium's compositor has seen it last, so that input right after the page has moved would miss it: a place
- * counts when it was found twice, some frames apart.
+ * What another process shows is where Chromium's compositor has seen it last, so that input right after the
+ * page has moved would miss it: a place counts when it was found twice, some frames apart.
  */
 static bool is_still(struct cay_action *a)
 {

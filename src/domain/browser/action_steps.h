@@ -6,7 +6,10 @@
 #include "domain/browser/browser_priv.h"
 #include "foundation/base/json_out.h"
 
-/* action_element.c: our world in the page; the element that `target` names (a reference, a selector, a text); where it is */
+/*
+ * action_element.c: our world in the page; the element that `target` names (a reference, a selector, a text);
+ * where it is
+ */
 extern const struct cay_step cay_step_world;     /* skipped where there is no target */
 extern const struct cay_step cay_step_our_world; /* never skipped */
 extern const struct cay_step cay_step_resolve, cay_step_find;
@@ -22,13 +25,19 @@ extern const struct cay_step cay_step_owner, cay_step_owner_scroll, cay_step_own
 
 /* "e12", or "f3e12" in a frame, as an outline shows them. frame 0: the page itself. */
 bool cay_action_reference(const char *text, uint64_t *ret_frame, uint64_t *ret_node);
-/* action_frame.c. What is looked for is not in this document: goes on with the next one, from the row's world on; after the last one in a moment. */
+/*
+ * action_frame.c. What is looked for is not in this document: goes on with the next one, from the row's world
+ * on; after the last one in a moment.
+ */
 enum cay_step_next cay_action_next_frame(struct cay_action *a);
 enum cay_step_next cay_action_lost_frame(struct cay_action *a);  /* the same where one has gone */
 enum cay_step_next cay_action_first_frame(struct cay_action *a); /* in a moment, from the page on */
 bool cay_action_has_next_frame(const struct cay_action *a);
 void cay_action_to_frame(struct cay_action *a); /* for `put`: this call goes to the element's document */
-/* Calls the page's script on the element, or without one. More arguments are added by the caller, then cay_action_script_end. */
+/*
+ * Calls the page's script on the element, or without one. More arguments are added by the caller, then
+ * cay_action_script_end.
+ */
 void cay_action_script(struct cay_action *a, struct cay_json *j, const char *what);
 void cay_action_script_end(struct cay_json *j);
 void cay_action_argument(struct cay_json *j, const char *text);

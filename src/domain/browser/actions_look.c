@@ -86,7 +86,10 @@ static enum cay_step_next put_evaluate(struct cay_action *a, struct cay_json *j)
         if (strstr(a->args->expression, "await"))
                 cay_action_put_bool(j, "replMode",
                                     true); /* allows it outside of functions; awaits nothing else */
-        /* One that never ends would keep the page for itself for ever. The deadline comes first, with its own words. */
+        /*
+         * One that never ends would keep the page for itself for ever. The deadline comes first, with its own
+         * words.
+         */
         cay_action_put_u64(j, "timeout",
                            (a->args->timeout_ms ? a->args->timeout_ms : CAY_ACTION_TIMEOUT_MS) + LATER_MS);
         snprintf(a->why, sizeof(a->why), "the expression has not ended");

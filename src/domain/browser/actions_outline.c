@@ -3,10 +3,11 @@
  * The short form of a page for language models, with the frames in it.
  *
  * Theory of operation. Chromium has a tree of nodes for each document, and a session for each process. So the
- * frames are found out first (frames.h); then for each the node that it lies in, which the session of the document around it knows; then its nodes
- * (outline.h). Its lines are kept with the place in the lines of another frame where they belong. At the end
- * they are put together from the page's on. A frame whose node has no line, because it is hidden, is left out with it. One that does not answer is
- * left out too, and the answer says that it is not whole.
+ * frames are found out first (frames.h); then for each the node that it lies in, which the session of the
+ * document around it knows; then its nodes (outline.h). Its lines are kept with the place in the lines of
+ * another frame where they belong. At the end they are put together from the page's on. A frame whose node
+ * has no line, because it is hidden, is left out with it. One that does not answer is left out too, and the
+ * answer says that it is not whole.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +98,9 @@ static enum cay_step_next next_nodes(struct cay_action *a)
         return CAY_STEP_NEXT;
 }
 
-/* Numbers of nodes mean something in one session only: these are the frames that lie in this one's documents. */
+/*
+ * Numbers of nodes mean something in one session only: these are the frames that lie in this one's documents.
+ */
 static int write_lines(struct cay_action *a, struct cay_frame *one, struct cay_json_view nodes)
 {
         struct cay_frames *f = a->frames;

@@ -241,7 +241,10 @@ static enum cay_step_next take_body(struct cay_action *a, struct cay_json_view r
         return cay_action_keep(a, cay_cdp_find(result, "body"));
 }
 
-/* Of a redirect, of a page that has gone, or of one that took too much memory: there is none, and that is told. */
+/*
+ * Of a redirect, of a page that has gone, or of one that took too much memory: there is none, and that is
+ * told.
+ */
 static enum cay_step_next refused_body(struct cay_action *a)
 {
         a->err = (struct cay_error){ 0 };

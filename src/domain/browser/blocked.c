@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a page could not be loaded. Chromium names what it met (net::ERR_…); whether the sandbox's network is the reason is asked of its own policy. */
+/*
+ * Why a page could not be loaded. Chromium names what it met (net::ERR_…); whether the sandbox's network is
+ * the reason is asked of its own policy.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

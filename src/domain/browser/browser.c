@@ -187,7 +187,8 @@ static void on_driver(struct cay_driver *d)
 }
 
 /*
- * A new browser is asked for these together, and before a client of ours is attached to it: so it is ready with its first answers, a round trip earlier.
+ * A new browser is asked for these together, and before a client of ours is attached to it: so it is ready
+ * with its first answers, a round trip earlier.
  */
 enum { ASK_VERSION = 1, ASK_TABS };
 
@@ -287,7 +288,10 @@ static void on_patience(struct cay_timer *t)
         cay_browser_over(b, &err);
 }
 
-/* Our own user: what every browser is asked first. Tabs of one that was there before may be gone before we hear of ends. */
+/*
+ * Our own user: what every browser is asked first. Tabs of one that was there before may be gone before we
+ * hear of ends.
+ */
 static int begin_own(struct cay_browser *b, bool is_new, struct cay_error *err)
 {
         b->own.on_event = on_own_event;
@@ -356,7 +360,8 @@ static void look_exec(void *ctx, const struct cay_exec_view *view)
 }
 
 /*
- * The sandbox's browser, in memory or running since an earlier front. NULL with CAY_OK: there is none, and view is filled. NULL with an error.
+ * The sandbox's browser, in memory or running since an earlier front. NULL with CAY_OK: there is none, and
+ * view is filled. NULL with an error.
  */
 static struct cay_browser *find_browser(struct cay_browsers *bs, const struct cay_viewer *v,
                                         const char *sandbox, struct cay_sandbox_view *view,

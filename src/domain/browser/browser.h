@@ -2,13 +2,15 @@
 /*
  * The browser of a sandbox, and who uses it.
  *
- * Theory of operation. A browser is a command of its sandbox with a name (as kernels of contexts are), so it is stored, limited, adopted and ended
- * as commands are. Chromium's control channel is the command's standard input and output: no port, nothing in the sandbox can connect to it.
- * This file keeps one object in memory for each browser that somebody uses: a cdp_mux on that input and output, and a user of our own that waits for
- * the first tab and for downloads. Output is spooled like any command's: a ring of fixed size, which a slow reader holds back; it has no output limit.
+ * Theory of operation. A browser is a command of its sandbox with a name (as kernels of contexts are), so it
+ * is stored, limited, adopted and ended as commands are. Chromium's control channel is the command's standard
+ * input and output: no port, nothing in the sandbox can connect to it. This file keeps one object in memory
+ * for each browser that somebody uses: a cdp_mux on that input and output, and a user of our own that waits
+ * for the first tab and for downloads. Output is spooled like any command's: a ring of fixed size, which a
+ * slow reader holds back; it has no output limit.
  *
- * A new front knows nothing of its predecessor's clients. It finds the command by its name, skips the rest of a message, and goes on: the browser with
- * its tabs lives on, clients connect again.
+ * A new front knows nothing of its predecessor's clients. It finds the command by its name, skips the rest of
+ * a message, and goes on: the browser with its tabs lives on, clients connect again.
  *
  * While it has clients, the sandbox is in use. Without, its idle time runs.
  */
@@ -61,7 +63,10 @@ struct cay_browser_view {
         const struct cay_tabs *tabs;
 };
 
-/* Of a sandbox whose browser is used or was asked for. Does not start it. CAY_NOT_FOUND: it has none that runs. Borrowed until the next round. */
+/*
+ * Of a sandbox whose browser is used or was asked for. Does not start it. CAY_NOT_FOUND: it has none that
+ * runs. Borrowed until the next round.
+ */
 int cay_browser_get(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
                     struct cay_browser_view *ret, struct cay_error *err);
 
@@ -98,20 +103,24 @@ struct cay_browser_call {
 };
 
 /*
- * Done when the browser has answered and has a tab; also when it was there before (then the options do not count). Errors say what is
- * missing: CAY_UNSUPPORTED: no browser is installed; CAY_LIMIT: too little memory, too few processes; CAY_CONFLICT: it ended at its start; CAY_TIMEOUT.
+ * Done when the browser has answered and has a tab; also when it was there before (then the options do not
+ * count). Errors say what is missing: CAY_UNSUPPORTED: no browser is installed; CAY_LIMIT: too little memory,
+ * too few processes; CAY_CONFLICT: it ended at its start; CAY_TIMEOUT.
  */
 void cay_browser_start(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
                        const struct cay_browser_options *options, struct cay_browser_call *call);
 /* A caller that does not wait any more; may be called when it is done. */
 void cay_browser_cancel(struct cay_browsers *bs, struct cay_browser_call *call);
-/* Closes it as a person would, so that cookies are written; after a few seconds it is killed. Done when it has ended; also when there is none. */
+/*
+ * Closes it as a person would, so that cookies are written; after a few seconds it is killed. Done when it
+ * has ended; also when there is none.
+ */
 void cay_browser_stop(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
                       struct cay_browser_call *call);
 
 /*
- * Makes c a client of the sandbox's browser, which is started if there is none; c may send at once. What fails later
- * (no browser is installed) ends c with the reason. Fails at once as cay_browser_start does.
+ * Makes c a client of the sandbox's browser, which is started if there is none; c may send at once. What
+ * fails later (no browser is installed) ends c with the reason. Fails at once as cay_browser_start does.
  */
 int cay_browser_connect(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
                         struct cay_cdp_client *c, struct cay_error *err);

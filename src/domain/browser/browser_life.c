@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Browsers that live once: in a sandbox with browser_seconds. Such a browser is closed when its time is over, or (browser_follows) when its last
- * client has left; it is not started again, and its sandbox is destroyed a while after it. Both are options of the sandbox, so that a new front
- * knows them too; its timers begin when somebody asks for the browser, and the sandbox's own end comes in any case.
+ * Browsers that live once: in a sandbox with browser_seconds. Such a browser is closed when its time is over,
+ * or (browser_follows) when its last client has left; it is not started again, and its sandbox is destroyed a
+ * while after it. Both are options of the sandbox, so that a new front knows them too; its timers begin when
+ * somebody asks for the browser, and the sandbox's own end comes in any case.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One browser, for its files: browser.c finds and begins them, browser_io.c moves bytes, browser_end.c says why one ended. */
+/*
+ * One browser, for its files: browser.c finds and begins them, browser_io.c moves bytes, browser_end.c says
+ * why one ended.
+ */
 #pragma once
 
 #include "domain/browser/action.h"
@@ -94,7 +97,9 @@ struct cay_viewer cay_browser_viewer(const struct cay_browser *b);
 void cay_browser_over(struct cay_browser *b, const struct cay_error *why);
 void cay_browser_free_if_done(struct cay_browser *b);
 
-/* The sandbox's browser, which is begun if there is none; options NULL: the usual ones. NULL: err says why. */
+/*
+ * The sandbox's browser, which is begun if there is none; options NULL: the usual ones. NULL: err says why.
+ */
 struct cay_browser *cay_browser_find_or_start(struct cay_browsers *bs, const struct cay_viewer *v,
                                               const char *sandbox, const struct cay_browser_options *options,
                                               struct cay_error *err);
@@ -118,7 +123,10 @@ void cay_actions_wake(struct cay_browser *b); /* it is ready, or its driver is o
 void cay_actions_hear(struct cay_browser *b); /* an event has come; the driver has seen it */
 void cay_actions_end(struct cay_browser *b, const struct cay_error *why);
 
-/* blocked.c: why a page could not be loaded, from Chromium's error ("net::ERR_…"), in words; `what`: "navigation" */
+/*
+ * blocked.c: why a page could not be loaded, from Chromium's error ("net::ERR_…"), in words; `what`:
+ * "navigation"
+ */
 void cay_browser_explain_net(const struct cay_browser *b, const char *what, const char *url,
                              const char *error, struct cay_error *ret);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Closing a browser. Chromium writes its cookies when it is closed (Browser.close), but never those that end with the session, by which most logins
- * are known. A profile that its caller keeps is to have them too: before the close they get an end, a month from now.
+ * Closing a browser. Chromium writes its cookies when it is closed (Browser.close), but never those that end
+ * with the session, by which most logins are known. A profile that its caller keeps is to have them too:
+ * before the close they get an end, a month from now.
  */
 #include <stdio.h>
 #include <string.h>

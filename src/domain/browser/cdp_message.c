@@ -31,8 +31,8 @@ static int skip_string(struct reader *r)
                         slash--;
                 r->at = quote + 1;
                 /*
-                 * An odd number of backslashes escapes it. Those before r->at belong to the part that was looked at: it ended with a
-                 * quotation mark.
+                 * An odd number of backslashes escapes it. Those before r->at belong to the part that was
+                 * looked at: it ended with a quotation mark.
                  */
                 if ((quote - slash) % 2 == 0)
                         return 0;
@@ -50,7 +50,10 @@ static bool is_between(char c)
         return c == ',' || c == ':' || c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Behind the value. Brackets are counted, whichever they are: a text where they do not match is refused by Chromium as a whole. */
+/*
+ * Behind the value. Brackets are counted, whichever they are: a text where they do not match is refused by
+ * Chromium as a whole.
+ */
 static int skip_value(struct reader *r, struct cay_json_view *ret)
 {
         const char *from = r->at;

@@ -126,7 +126,10 @@ static struct cay_cdp_call_slot *find_slot(const struct cay_cdp_mux *m, int32_t 
 
 /* To the browser */
 
-/* The message in the making is complete: it is followed by a NUL, so that there is room for it is checked before. */
+/*
+ * The message in the making is complete: it is followed by a NUL, so that there is room for it is checked
+ * before.
+ */
 static int put_out(struct cay_cdp_mux *m, int r, size_t before)
 {
         bool was_empty = before == 0;
@@ -431,8 +434,9 @@ static void take_event(struct cay_cdp_mux *m, struct cay_cdp_message *in)
 {
         struct cay_cdp_client *c;
 
+        /* of the pipe's own session, which has nothing enabled: attachedToTarget for root sessions */
         if (in->session[0] == '\0')
-                return; /* of the pipe's own session, which has nothing enabled: attachedToTarget for root sessions */
+                return;
         c = cay_cdp_session_owner(m, in->session);
         if (!c) {
                 if (m->has_past)

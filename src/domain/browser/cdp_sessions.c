@@ -7,7 +7,10 @@
 
 #include "foundation/base/str.h"
 
-/* A tree, so that removing one with all below it takes as long as there are sessions in it: a browser may nest them as it likes. */
+/*
+ * A tree, so that removing one with all below it takes as long as there are sessions in it: a browser may
+ * nest them as it likes.
+ */
 struct cay_cdp_session {
         struct cay_cdp_session *next;
         struct cay_cdp_session *above, *below, *beside,

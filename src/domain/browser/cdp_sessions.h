@@ -6,7 +6,9 @@
 
 struct cay_cdp_client *cay_cdp_session_owner(const struct cay_cdp_mux *m,
                                              const char *session); /* NULL: nobody's */
-/* `above`: the session that it was attached from. 0, -ENOSPC, -ENOMEM. One that has an owner stays as it is. */
+/*
+ * `above`: the session that it was attached from. 0, -ENOSPC, -ENOMEM. One that has an owner stays as it is.
+ */
 int cay_cdp_session_add(struct cay_cdp_mux *m, const char *session, const char *above,
                         struct cay_cdp_client *c);
 /* It is attached to this page (targetId): what cay_cdp_session_page tells from then on. */

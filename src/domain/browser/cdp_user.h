@@ -18,10 +18,11 @@
  *              cay_cdp_find_text(call->result, "product", product, sizeof(product));
  *      }
  *
- * Calls may be made at once: they wait until the browser has attached this user. Each is done exactly once, from the loop, never inside
- * cay_cdp_call: with its result, with the browser's own error (CAY_CONFLICT; `code` has the number), when its time is over (CAY_TIMEOUT), or
- * when the browser goes (CAY_CONFLICT, with the reason). Sessions of tabs: Target.attachToTarget {"targetId": …, "flatten": true} gives a
- * sessionId, which later calls name.
+ * Calls may be made at once: they wait until the browser has attached this user. Each is done exactly once,
+ * from the loop, never inside cay_cdp_call: with its result, with the browser's own error (CAY_CONFLICT;
+ * `code` has the number), when its time is over (CAY_TIMEOUT), or when the browser goes (CAY_CONFLICT, with
+ * the reason). Sessions of tabs: Target.attachToTarget {"targetId": …, "flatten": true} gives a sessionId,
+ * which later calls name.
  */
 #pragma once
 
@@ -59,7 +60,10 @@ struct cay_cdp_user { /* embedded by its owner, zeroed, then: */
 /* CAY_LIMIT, CAY_CONFLICT, as cay_cdp_client_open. */
 int cay_cdp_user_open(struct cay_cdp_user *u, struct cay_cdp_mux *m, struct cay_loop *loop,
                       struct cay_error *err);
-/* No callback follows, also of pending calls. Chromium forgets what it enabled. May be called on a closed one. */
+/*
+ * No callback follows, also of pending calls. Chromium forgets what it enabled. May be called on a closed
+ * one.
+ */
 void cay_cdp_user_close(struct cay_cdp_user *u);
 bool cay_cdp_user_is_open(const struct cay_cdp_user *u);
 /* session "": the browser as a whole. params: JSON text of an object, copied; NULL: none. */

@@ -25,7 +25,10 @@ struct cay_downloads {
         uint64_t most; /* bytes of one; 0: no limit */
 };
 
-/* An event of any client; others than those of downloads are ignored. Returns the download if it is too large and goes on: it has to be cancelled. */
+/*
+ * An event of any client; others than those of downloads are ignored. Returns the download if it is too large
+ * and goes on: it has to be cancelled.
+ */
 const struct cay_download *cay_downloads_hear(struct cay_downloads *d, const struct cay_cdp_message *event,
                                               uint64_t wall_ms);
 void cay_downloads_done(struct cay_downloads *d);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Cay itself knows of a browser's pages, once somebody uses its actions or its logs: a session with every page and every frame and worker below
- * it, the page's state (loading, dialog, crash), requests and console (logs.h).
+ * What Cay itself knows of a browser's pages, once somebody uses its actions or its logs: a session with
+ * every page and every frame and worker below it, the page's state (loading, dialog, crash), requests and
+ * console (logs.h).
  *
- * Theory of operation. It is off until it is first asked for: clients of the control channel alone pay nothing for it. When it is on, Chromium
- * attaches new targets at once and holds them until their session has been told what to watch, so that no request of a popup is missed. Sessions have
- * Page enabled, hence a dialog stays open until somebody answers it: an action (action.h), or a client that has Page enabled too.
+ * Theory of operation. It is off until it is first asked for: clients of the control channel alone pay
+ * nothing for it. When it is on, Chromium attaches new targets at once and holds them until their session has
+ * been told what to watch, so that no request of a popup is missed. Sessions have Page enabled, hence a
+ * dialog stays open until somebody answers it: an action (action.h), or a client that has Page enabled too.
  *
  * A new front begins with empty logs.
  */
@@ -72,7 +74,10 @@ struct cay_target *cay_driver_tab(const struct cay_driver *d, const char *id); /
 const struct cay_target *cay_driver_session(const struct cay_driver *d, const char *session);
 /* The target of a frame that has a process of its own. NULL: it has none, or has gone. */
 const struct cay_target *cay_driver_frame(const struct cay_driver *d, const char *id);
-/* Frames get numbers when they are first shown to somebody, for references to what is in them. The same frame in another process is another one. */
+/*
+ * Frames get numbers when they are first shown to somebody, for references to what is in them. The same frame
+ * in another process is another one.
+ */
 unsigned cay_driver_number_frame(struct cay_driver *d, const char *id, const char *session);
 const struct cay_known_frame *cay_driver_known_frame(const struct cay_driver *d,
                                                      uint64_t number); /* NULL: none, or long ago */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The frames of a tab, as they are at one moment: documents in the page, of its site and of others. A document of another site may have a process of
- * its own, and with it a session (driver.h); where one has, the sessions are asked one after the other.
+ * The frames of a tab, as they are at one moment: documents in the page, of its site and of others. A
+ * document of another site may have a process of its own, and with it a session (driver.h); where one has,
+ * the sessions are asked one after the other.
  */
 #pragma once
 
@@ -33,5 +34,7 @@ struct cay_frames {
 
 void cay_frames_free(struct cay_frames *f); /* accepts NULL */
 
-/* Finds out a->frames: always, or if an element is looked for that was not found in the page (wants_frames). */
+/*
+ * Finds out a->frames: always, or if an element is looked for that was not found in the page (wants_frames).
+ */
 extern const struct cay_step cay_step_all_frames, cay_step_frames;

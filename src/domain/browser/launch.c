@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chromium's own sandbox is off: it needs namespaces of its own, which a sandbox of Cay does not allow. SECURITY.md argues why that is the better of
- * the two. Its log, its crash reporter and all that would call home are off too.
- * There is no --disk-cache-dir: Chromium's private contexts would share that folder, and wait for one another for ever.
+ * Chromium's own sandbox is off: it needs namespaces of its own, which a sandbox of Cay does not allow.
+ * SECURITY.md argues why that is the better of the two. Its log, its crash reporter and all that would call
+ * home are off too. There is no --disk-cache-dir: Chromium's private contexts would share that folder, and
+ * wait for one another for ever.
  */
 #include "domain/browser/launch.h"
 

@@ -80,9 +80,10 @@ void cay_live_tell(struct cay_browser *b, unsigned bits)
 }
 
 /*
- * Frames. Chromium has at most a few on their way that it has not heard of, and drops what changes meanwhile: the last change before a page is still
- * may be among those. So once nothing new has come for SETTLE_MS, a picture is asked for. That makes Chromium send a frame, too, which is as the one
- * before it and goes no further, or it would never end.
+ * Frames. Chromium has at most a few on their way that it has not heard of, and drops what changes meanwhile:
+ * the last change before a page is still may be among those. So once nothing new has come for SETTLE_MS, a
+ * picture is asked for. That makes Chromium send a frame, too, which is as the one before it and goes no
+ * further, or it would never end.
  */
 
 static void answer_frames(struct cay_browser *b);
@@ -237,7 +238,10 @@ static unsigned read_side(struct cay_json_view metadata, const char *name)
         return side >= 1 && side <= CAY_LIVE_FAR ? (unsigned)side : 0;
 }
 
-/* What comes is the browser's word, and a page may have got hold of that: it has to look like a JPEG, and be no longer than we keep. */
+/*
+ * What comes is the browser's word, and a page may have got hold of that: it has to look like a JPEG, and be
+ * no longer than we keep.
+ */
 static bool read_picture(struct cay_json_view data, struct cay_buf *ret)
 {
         return data.len >= 8 && data.at[0] == '"' && cay_base64_decode(data.at + 1, data.len - 2, ret) == 0 &&

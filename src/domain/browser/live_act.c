@@ -221,7 +221,10 @@ static int do_mouse(struct cay_browser *b, const struct cay_live_order *o, struc
         return send_params(b, "Input.dispatchMouseEvent", &j, &params);
 }
 
-/* What a key types by itself: nothing while Control, Alt or Meta is held. Names of one character are that character. */
+/*
+ * What a key types by itself: nothing while Control, Alt or Meta is held. Names of one character are that
+ * character.
+ */
 static const char *typed_by(const struct cay_live_order *o)
 {
         unsigned char first = (unsigned char)o->key[0];
@@ -279,7 +282,10 @@ static int do_go(struct cay_browser *b, const struct cay_live_order *o, struct c
         if (!c)
                 return 0;
         c->what = NAVIGATES;
-        /* Without a scheme it is a host: what looks like another scheme ("file:…") becomes one that nobody has. */
+        /*
+         * Without a scheme it is a host: what looks like another scheme ("file:…") becomes one that nobody
+         * has.
+         */
         snprintf(c->url, sizeof(c->url), "%s%.*s",
                  has_scheme || is_blank ? ""
                  : is_local             ? "http://"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a person who looks at a browser says, as plain memory: one JSON object for each message. The words are in the table of live_order.c; docs/browser.md
- * lists them for people who write viewers.
+ * What a person who looks at a browser says, as plain memory: one JSON object for each message. The words are
+ * in the table of live_order.c; docs/browser.md lists them for people who write viewers.
  *
- * Everything is checked here and brought within its bounds, so that what is made of it for the browser (live_act.c) is well formed whatever came.
+ * Everything is checked here and brought within its bounds, so that what is made of it for the browser
+ * (live_act.c) is well formed whatever came.
  */
 #pragma once
 

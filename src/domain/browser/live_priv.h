@@ -33,7 +33,10 @@ struct cay_live {
         bool is_looking; /* history is under way */
         bool is_asked;   /* shot is under way */
         bool wants_shot; /* when it is still */
-        /* What came last, to know it again: of the cast, and of the shots if nothing of the cast has come since. */
+        /*
+         * What came last, to know it again: of the cast, and of the shots if nothing of the cast has come
+         * since.
+         */
         bool has_cast, has_shot;
         uint32_t cast_sum, shot_sum;
 

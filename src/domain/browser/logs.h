@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a browser's pages asked of the network, and what they printed: the newest of each, as events of CDP tell. Texts come from pages and are
- * cut; headers are kept as the JSON that came, if they are not too long. All of it counts in a budget and has a maximum: of the oldest
- * requests headers and bodies are forgotten first, and what there is no room for is left out.
+ * What a browser's pages asked of the network, and what they printed: the newest of each, as events of CDP
+ * tell. Texts come from pages and are cut; headers are kept as the JSON that came, if they are not too long.
+ * All of it counts in a budget and has a maximum: of the oldest requests headers and bodies are forgotten
+ * first, and what there is no room for is left out.
  */
 #pragma once
 
@@ -58,7 +59,9 @@ struct cay_browser_logs {
         unsigned bare;             /* so many of the oldest requests have forgotten headers and bodies */
 };
 
-/* An event of a session that belongs to this tab; others than those of Network, Runtime and Log are ignored. */
+/*
+ * An event of a session that belongs to this tab; others than those of Network, Runtime and Log are ignored.
+ */
 void cay_browser_logs_hear(struct cay_browser_logs *l, const struct cay_cdp_message *event, const char *tab,
                            uint64_t wall_ms);
 /* The newest with this id of CDP; NULL: none. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The nodes come as a flat array; children are named by id. So the array is read once into a table, which is then walked from the root. */
+/*
+ * The nodes come as a flat array; children are named by id. So the array is read once into a table, which is
+ * then walked from the root.
+ */
 #include "domain/browser/outline.h"
 
 #include <errno.h>
@@ -11,7 +14,10 @@
 #include "foundation/base/utf8.h"
 
 #define TEXT_MAX 400u /* of a name or a value */
-/* Looks at nodes while ids are searched: a page with as many nodes as are read needs two for each. Whoever makes up ids could need without end. */
+/*
+ * Looks at nodes while ids are searched: a page with as many nodes as are read needs two for each. Whoever
+ * makes up ids could need without end.
+ */
 #define LOOKS_MAX (50u * CAY_OUTLINE_NODES_MAX)
 
 struct node {

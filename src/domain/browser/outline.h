@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A page for language models: the tree that Chromium makes for people who use screen readers (Accessibility.getFullAXTree), as lines of text:
+ * A page for language models: the tree that Chromium makes for people who use screen readers
+ * (Accessibility.getFullAXTree), as lines of text:
  *
  *   heading "Sign in" level=1
  *   form
@@ -8,8 +9,9 @@
  *     button "Add" [e15] disabled
  *     text: Forgotten your password?
  *
- * What can be acted on has a reference (e12): Chromium's own number of the node, good as long as the node is on the page. Each process of Chromium
- * numbers by itself, so that a frame with a process of its own has its number in front (f3e12). How frames are put together: actions_frames.c.
+ * What can be acted on has a reference (e12): Chromium's own number of the node, good as long as the node is
+ * on the page. Each process of Chromium numbers by itself, so that a frame with a process of its own has its
+ * number in front (f3e12). How frames are put together: actions_frames.c.
  */
 #pragma once
 
@@ -38,7 +40,8 @@ struct cay_outline_options {            /* zeroed: none */
 };
 
 /*
- * nodes: the array of CDP's AXNodes. Appends lines, at most `max` bytes. 0; -EBADMSG: it is no such array; -ENOMEM.
+ * nodes: the array of CDP's AXNodes. Appends lines, at most `max` bytes. 0; -EBADMSG: it is no such array;
+ * -ENOMEM.
  */
 int cay_outline_write(struct cay_json_view nodes, const struct cay_outline_options *o, size_t max,
                       struct cay_buf *out, struct cay_outline *ret);

@@ -2,18 +2,22 @@
 /*
  * Recordings: what a browser showed, kept as frames with times.
  *
- * Theory of operation. A recording is a viewer of the browser's screen (live.h) that writes each frame into a file of the data folder's `recordings`,
- * named SANDBOX.RECORDING. The file is a tar archive from its first byte, so that exporting it is sending it:
+ * Theory of operation. A recording is a viewer of the browser's screen (live.h) that writes each frame into a
+ * file of the data folder's `recordings`, named SANDBOX.RECORDING. The file is a tar archive from its first
+ * byte, so that exporting it is sending it:
  *
  *   recording.json                  what was recorded, and since when
- *   NUMBER-MILLISECONDS.json, .jpg  a frame: its time since the beginning, its tab with address and title, the pointer; and its picture
+ *   NUMBER-MILLISECONDS.json, .jpg  a frame: its time since the beginning, its tab with address and title,
+ *                                   the pointer; and its picture
  *   end.json                        how many frames, how long, and why it ended
  *
- * Each frame is one write at the end. A front that dies leaves a file without end.json, perhaps with half a frame: the next front cuts it behind the last
- * whole frame and ends it. Files of a sandbox that is gone are removed: soon after it goes, and at the start.
+ * Each frame is one write at the end. A front that dies leaves a file without end.json, perhaps with half a
+ * frame: the next front cuts it behind the last whole frame and ends it. Files of a sandbox that is gone are
+ * removed: soon after it goes, and at the start.
  *
- * A recording is bounded in bytes, time and frames. While it runs it counts as the bytes that it may have, then as what it has, as its owner's disk
- * (max_disk_owner). The sandbox is not in use because of it, so it can go idle. The browser's end ends a recording, not the other way round.
+ * A recording is bounded in bytes, time and frames. While it runs it counts as the bytes that it may have,
+ * then as what it has, as its owner's disk (max_disk_owner). The sandbox is not in use because of it, so it
+ * can go idle. The browser's end ends a recording, not the other way round.
  */
 #pragma once
 
@@ -48,7 +52,10 @@ struct cay_screencasts *cay_screencasts_new(const struct cay_browsers_env *env,
 /* Ends those that run: the browsers must be there still. Accepts NULL. */
 void cay_screencasts_free(struct cay_screencasts *rs);
 
-/* Starts the browser if none runs. CAY_CONFLICT: one is recorded already; CAY_LIMIT; CAY_NO_SPACE. ret: its id. */
+/*
+ * Starts the browser if none runs. CAY_CONFLICT: one is recorded already; CAY_LIMIT; CAY_NO_SPACE. ret: its
+ * id.
+ */
 int cay_screencast_start(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
                          const struct cay_screencast_options *o, struct cay_screencast_view *ret,
                          struct cay_error *err);
@@ -62,7 +69,10 @@ int cay_screencast_list(struct cay_browsers *bs, const struct cay_viewer *v, con
                         struct cay_error *err);
 int cay_screencast_remove(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
                           const char *id, struct cay_error *err);
-/* A descriptor of its file, of which the first ret_bytes count; the caller closes it. Zeros that end an archive may have to follow. -1: err */
+/*
+ * A descriptor of its file, of which the first ret_bytes count; the caller closes it. Zeros that end an
+ * archive may have to follow. -1: err
+ */
 int cay_screencast_open(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
                         const char *id, uint64_t *ret_bytes, struct cay_error *err);
 /* What counts as the owner's disk. bs may be NULL. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One recording, for its files: screencast.c (which there are), screencast_file.c (the archive), recorder.c (writes it while it runs). */
+/*
+ * One recording, for its files: screencast.c (which there are), screencast_file.c (the archive), recorder.c
+ * (writes it while it runs).
+ */
 #pragma once
 
 #include "domain/browser/live.h"

@@ -14,7 +14,8 @@ struct cay_web_key {
 };
 
 /*
- * The key at *at, which moves behind it and the blanks around it. 1, 0 at the end of the text, or -1 with CAY_INVALID and what is not known.
+ * The key at *at, which moves behind it and the blanks around it. 1, 0 at the end of the text, or -1 with
+ * CAY_INVALID and what is not known.
  */
 int cay_web_key_next(const char **at, struct cay_web_key *ret, struct cay_error *err);
 /* Modifiers alone: "ctrl+shift". */

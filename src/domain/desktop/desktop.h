@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The desktop of a sandbox: a shell script that runs in it. It starts TigerVNC's server on a unix socket, a window manager and what is
- * there of a panel; the socket gets its name when the desktop is ready.
+ * The desktop of a sandbox: a shell script that runs in it. It starts TigerVNC's server on a unix socket, a
+ * window manager and what is there of a panel; the socket gets its name when the desktop is ready.
  */
 #pragma once
 

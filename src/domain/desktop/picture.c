@@ -58,7 +58,10 @@ static uint64_t smaller(uint64_t a, uint64_t b)
         return a < b ? a : b;
 }
 
-/* How much of pixel `at` of a side of `from` pixels is in pixel `to_at` of a side of `to` pixels: in units of 1/to. */
+/*
+ * How much of pixel `at` of a side of `from` pixels is in pixel `to_at` of a side of `to` pixels: in units of
+ * 1/to.
+ */
 static uint64_t overlap(uint64_t at, uint64_t to, uint64_t to_at, uint64_t from)
 {
         uint64_t begin = at * to, end = begin + to, to_begin = to_at * from, to_end = to_begin + from;

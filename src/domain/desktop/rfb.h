@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client of RFB 3.8 (the protocol of VNC) as plain memory: bytes of the server go in, bytes for it come out, and the screen is kept.
- * The server runs in a sandbox and counts as hostile: what it sends is checked, and it decides about no more memory than
- * CAY_RFB_PIXELS_MAX pixels.
+ * A client of RFB 3.8 (the protocol of VNC) as plain memory: bytes of the server go in, bytes for it come
+ * out, and the screen is kept. The server runs in a sandbox and counts as hostile: what it sends is checked,
+ * and it decides about no more memory than CAY_RFB_PIXELS_MAX pixels.
  *
- * Security type None only: the socket is private to the sandbox's user. Pixels are asked for as B, G, R, 0 and uncompressed. The server
- * draws the pointer into the picture, since no encoding for pointers is offered.
+ * Security type None only: the socket is private to the sandbox's user. Pixels are asked for as B, G, R, 0
+ * and uncompressed. The server draws the pointer into the picture, since no encoding for pointers is offered.
  */
 #pragma once
 
@@ -74,7 +74,10 @@ struct cay_rfb {
 
 void cay_rfb_init(struct cay_rfb *r);
 void cay_rfb_done(struct cay_rfb *r); /* safe on a zeroed one */
-/* CAY_UNAVAILABLE: the server broke the rules, or has a screen beyond the limit. Then it must not be fed again. */
+/*
+ * CAY_UNAVAILABLE: the server broke the rules, or has a screen beyond the limit. Then it must not be fed
+ * again.
+ */
 int cay_rfb_feed(struct cay_rfb *r, const void *bytes, size_t len, struct cay_error *err);
 
 /* What a client says. 0, or -ENOSPC: `out` is full. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may move the pointer and press keys on which desktop: one at a time. Whoever sends input first has the seat, and keeps it until it
- * leaves or has sent nothing for CAY_SEAT_IDLE_MS; while it holds a key or a button down, for CAY_SEAT_HELD_MS. The input of others is
- * not passed on meanwhile. Beside that the last position of the pointer is remembered, since RFB has no question for it.
+ * Who may move the pointer and press keys on which desktop: one at a time. Whoever sends input first has the
+ * seat, and keeps it until it leaves or has sent nothing for CAY_SEAT_IDLE_MS; while it holds a key or a
+ * button down, for CAY_SEAT_HELD_MS. The input of others is not passed on meanwhile. Beside that the last
+ * position of the pointer is remembered, since RFB has no question for it.
  *
  * The table is of fixed size. When it is full, the desktop that was unused for longest is forgotten.
  */

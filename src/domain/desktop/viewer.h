@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a person's viewer (noVNC) says to the RFB server of a desktop, as plain memory: bytes of the viewer go in, and what the server is
- * to get comes out. What the server says goes to the viewer unread: it is the viewer's to judge, and nothing of ours depends on it.
+ * What a person's viewer (noVNC) says to the RFB server of a desktop, as plain memory: bytes of the viewer go
+ * in, and what the server is to get comes out. What the server says goes to the viewer unread: it is the
+ * viewer's to judge, and nothing of ours depends on it.
  *
- * Theory of operation. Every message has a type that is known here and a length that follows from its head, or the viewer is refused. So
- * the reader knows where a message begins, and can leave out whole ones: input of a viewer that may only look, and of one while somebody
- * else has the pointer and the keys (seats.h). Two things are changed. The connection is always a shared one. And extensions are offered
- * to the server only if they are in the table of viewer.c, since others could give messages another length: extended pointer events do.
+ * Theory of operation. Every message has a type that is known here and a length that follows from its head,
+ * or the viewer is refused. So the reader knows where a message begins, and can leave out whole ones: input
+ * of a viewer that may only look, and of one while somebody else has the pointer and the keys (seats.h). Two
+ * things are changed. The connection is always a shared one. And extensions are offered to the server only if
+ * they are in the table of viewer.c, since others could give messages another length: extended pointer events
+ * do.
  *
- * A change of the size that is not permitted is sent as one that no server can grant (a screen without screens), so that the viewer gets
- * an answer; noVNC asks for no other size before it has one. Keys and buttons that this viewer pressed can always be released.
+ * A change of the size that is not permitted is sent as one that no server can grant (a screen without
+ * screens), so that the viewer gets an answer; noVNC asks for no other size before it has one. Keys and
+ * buttons that this viewer pressed can always be released.
  */
 #pragma once
 
@@ -73,13 +77,13 @@ struct cay_rfb_viewer {
 void cay_viewer_init(struct cay_rfb_viewer *v);
 void cay_viewer_done(struct cay_rfb_viewer *v); /* safe on a zeroed one */
 /*
- * Takes bytes until CAY_VIEWER_OUT_HIGH are to be sent; ret_taken says how many. CAY_INVALID: the viewer broke the rules; then it must
- * not be fed again.
+ * Takes bytes until CAY_VIEWER_OUT_HIGH are to be sent; ret_taken says how many. CAY_INVALID: the viewer
+ * broke the rules; then it must not be fed again.
  */
 int cay_viewer_feed(struct cay_rfb_viewer *v, const void *bytes, size_t len, size_t *ret_taken,
                     struct cay_error *err);
 /*
- * The viewer goes: says that its buttons are up, which servers do not do by themselves (they do release keys). False: there is nothing
- * to say.
+ * The viewer goes: says that its buttons are up, which servers do not do by themselves (they do release
+ * keys). False: there is nothing to say.
  */
 bool cay_viewer_leave(struct cay_rfb_viewer *v);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code that destroys, overwrites, gives data away or touches production. Not a parser: commands hide in strings of other languages
- * (os.system("rm -rf /")), so every pattern is looked for in every language. What is found wrongly costs a question; what is missed may
- * cost more.
+ * Code that destroys, overwrites, gives data away or touches production. Not a parser: commands hide in
+ * strings of other languages (os.system("rm -rf /")), so every pattern is looked for in every language. What
+ * is found wrongly costs a question; what is missed may cost more.
  *
- * A pattern (danger.def) is text, whatever its case: a blank is one blank or more, '*' up to REACH bytes of the same line, '^' before it: where a
- * command starts, '#' a digit. A pattern that begins or ends with a letter or digit stands at the edge of a word there.
+ * A pattern (danger.def) is text, whatever its case: a blank is one blank or more, '*' up to REACH bytes of
+ * the same line, '^' before it: where a command starts, '#' a digit. A pattern that begins or ends with a
+ * letter or digit stands at the edge of a word there.
  */
 #include <ctype.h>
 
@@ -77,7 +78,10 @@ static const char *find_end(const char *p, const char *s, const char *end)
         return isalnum((unsigned char)p[-1]) && s < end && is_word(*s) ? NULL : s;
 }
 
-/* At the start of the line, behind a sign that ends a command, or behind a word that runs another one: sudo, xargs. */
+/*
+ * At the start of the line, behind a sign that ends a command, or behind a word that runs another one: sudo,
+ * xargs.
+ */
 static bool starts_command(const char *line, const char *at, unsigned flags)
 {
         const char *s = at, *from;

@@ -93,7 +93,10 @@ static void fill_code(const char *text, const struct cay_intent_piece *p, struct
         ret->is_runnable = l && l->kind == CAY_LANGUAGE_PROGRAM;
 }
 
-/* The piece that is meant: the one that the message names, else the first that is a program's text, else the first. */
+/*
+ * The piece that is meant: the one that the message names, else the first that is a program's text, else the
+ * first.
+ */
 static void choose_code(const struct cay_intent_split *s, const char *text, unsigned pick,
                         struct cay_intent_code *ret)
 {
@@ -137,7 +140,9 @@ static bool ends_with_verb(const char *speech)
         return memchr("zjkt", speech[0], 4) != NULL; /* zh, ja, ko, tr */
 }
 
-/* "what happens if I run this": what follows in the clause is no order, and no hint of the sentence counts. */
+/*
+ * "what happens if I run this": what follows in the clause is no order, and no hint of the sentence counts.
+ */
 static void drop_asked_about(struct weighed *w, const struct cay_intent_match *about)
 {
         const struct cay_intent_word *at = first_word(w, about);
@@ -166,7 +171,10 @@ static void drop_conditional(struct weighed *w, const struct cay_intent_match *c
         }
 }
 
-/* A word of denial that no phrase has read, before an order in its clause: whatever it says, it is no plain order. */
+/*
+ * A word of denial that no phrase has read, before an order in its clause: whatever it says, it is no plain
+ * order.
+ */
 static bool is_denied(const struct weighed *w, unsigned nr)
 {
         const struct cay_intent_match *m = &w->matches[nr];
@@ -182,7 +190,10 @@ static bool is_denied(const struct weighed *w, unsigned nr)
         return false;
 }
 
-/* In some languages the order is also what one says of others ("corre en Windows?"): in a question it is none. */
+/*
+ * In some languages the order is also what one says of others ("corre en Windows?"): in a question it is
+ * none.
+ */
 static bool is_asked(const struct weighed *w, const struct cay_intent_match *m)
 {
         static const char *const speeches[] = { "es", "pt", "it", "fr" };
@@ -203,7 +214,9 @@ static bool is_asked(const struct weighed *w, const struct cay_intent_match *m)
         return false;
 }
 
-/* "delete the folder" beside code that deletes asks for that; beside other code it asks for a change of it. */
+/*
+ * "delete the folder" beside code that deletes asks for that; beside other code it asks for a change of it.
+ */
 static void drop_acts(struct weighed *w, const struct cay_intent_danger *danger)
 {
         for (unsigned i = 0; i < w->count; i++)
@@ -313,7 +326,10 @@ static void weigh(struct weighed *w, struct cay_intent_result *ret)
         }
 }
 
-/* The wish that is not a run with the most weight; NONE counts as one: "for later". CAY_INTENT_RUN: there is none. */
+/*
+ * The wish that is not a run with the most weight; NONE counts as one: "for later". CAY_INTENT_RUN: there is
+ * none.
+ */
 static enum cay_intent find_other(const struct cay_intent_result *r)
 {
         enum cay_intent best = CAY_INTENT_RUN;
@@ -327,7 +343,10 @@ static enum cay_intent find_other(const struct cay_intent_result *r)
         return best;
 }
 
-/* Firm words that it is not for now, in the sentence of the last order or behind it; a condition wherever it stands. */
+/*
+ * Firm words that it is not for now, in the sentence of the last order or behind it; a condition wherever it
+ * stands.
+ */
 static bool is_put_off(const struct weighed *w)
 {
         uint32_t last = 0;
@@ -342,7 +361,10 @@ static bool is_put_off(const struct weighed *w)
         return w->held != NULL;
 }
 
-/* Words about what there is are no wish; a plain order to run is one. Code that is yet to be made is not the code that is there. */
+/*
+ * Words about what there is are no wish; a plain order to run is one. Code that is yet to be made is not the
+ * code that is there.
+ */
 static bool order_wins(const struct weighed *w)
 {
         static const enum cay_intent makers[] = { CAY_INTENT_WRITE, CAY_INTENT_IMPROVE };
@@ -436,7 +458,10 @@ static bool is_shell(const char *language)
                strcmp(language, "zsh") == 0;
 }
 
-/* No phrase of weight was found: a block that is there for nothing else. What destroys does not run for being there. */
+/*
+ * No phrase of weight was found: a block that is there for nothing else. What destroys does not run for being
+ * there.
+ */
 static void say_without_words(const struct weighed *w, struct cay_intent_result *r)
 {
         bool is_bare = w->words.count == 0;
@@ -522,7 +547,9 @@ static int read_message(const char *text, size_t len, struct cay_intent_split *s
         return r == 0 ? cay_intent_match(&w->words, w->matches, MATCHES_MAX, &w->count) : r;
 }
 
-/* In any piece of code: which of them is run may be misread. Else in the words: "on the production server". */
+/*
+ * In any piece of code: which of them is run may be misread. Else in the words: "on the production server".
+ */
 static void find_danger(const struct cay_intent_split *s, const struct weighed *w,
                         struct cay_intent_result *r)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which language code is in: by the word behind its fence, else by what gives languages away. All of it is in marks.def and foundation/base/languages.def. */
+/*
+ * Which language code is in: by the word behind its fence, else by what gives languages away. All of it is in
+ * marks.def and foundation/base/languages.def.
+ */
 #include <ctype.h>
 #include <strings.h>
 
@@ -170,7 +173,10 @@ static bool ends_sentence(const char *line, size_t len)
         return false;
 }
 
-/* "ls -la | head": a command that is known, and something that sentences do not have; a word that is also English needs more. */
+/*
+ * "ls -la | head": a command that is known, and something that sentences do not have; a word that is also
+ * English needs more.
+ */
 static bool is_command_line(const char *line, size_t len)
 {
         static const char *const signs[] = { " -", " | ", " && ", " > ", "/", "$", "~", "*", "=", " .", "_" };
@@ -282,7 +288,10 @@ static bool is_import(const char *line, size_t len)
                (len > 5 && memcmp(line, "from ", 5) == 0 && memmem(line, len, " import ", 8));
 }
 
-/* "for i in 1 2; do echo $i; done", "while (x) f();", "<?php": how statements that are no calls begin and end. */
+/*
+ * "for i in 1 2; do echo $i; done", "while (x) f();", "<?php": how statements that are no calls begin and
+ * end.
+ */
 static bool is_block_line(const char *line, size_t len)
 {
         static const struct {
@@ -304,7 +313,10 @@ static bool is_block_line(const char *line, size_t len)
         return false;
 }
 
-/* A line without a fence is code when it starts like code and ends like it, is a command, a statement, or SQL. */
+/*
+ * A line without a fence is code when it starts like code and ends like it, is a command, a statement, or
+ * SQL.
+ */
 bool cay_intent_is_code_line(const char *line, size_t len)
 {
         size_t from = skip_blanks(line, len);
@@ -339,8 +351,10 @@ static bool has_sentence_word(const char *line, size_t len)
         return false;
 }
 
-/* Behind words of a sentence less is code than on a line of its own: a command without words of sentences, a call that ends
- * like one, SQL in capitals or with its semicolon. */
+/*
+ * Behind words of a sentence less is code than on a line of its own: a command without words of sentences, a
+ * call that ends like one, SQL in capitals or with its semicolon.
+ */
 bool cay_intent_is_code_tail(const char *tail, size_t len)
 {
         while (len > 0 && isspace((unsigned char)tail[len - 1]))

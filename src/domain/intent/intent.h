@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a chat message asks for: that the code in it be run, or something else. Never a model, never a guess that cannot be explained:
- * the answer follows from tables of phrases (phrases_*.def) and of languages (foundation/base/languages.def, marks.def), and says which phrase decided.
+ * What a chat message asks for: that the code in it be run, or something else. Never a model, never a guess
+ * that cannot be explained: the answer follows from tables of phrases (phrases_*.def) and of languages
+ * (foundation/base/languages.def, marks.def), and says which phrase decided.
  *
- * Theory of operation. split.c takes out what is not the writer's own words: fenced blocks, `inline code`, code and logs pasted without a
- * fence, "quotations", lines quoted from others (>). words.c folds the rest into words: no case, no accents, sentences and clauses known.
- * match.c walks over them from left to right, takes the longest phrase that stands at each place and goes on behind it, so that "when I
- * run this" is read as that and never as "run this". decide.c weighs: words against running win over everything; orders inside of a
- * question about running, or under a condition, are none; a plain order to run wins over questions; a mere hint (does it work?) loses
- * against any wish for words or for other code; a block with hardly a word around it runs. danger.c looks for code that destroys: it
- * needs a plain order, and whoever runs it has to ask a person first.
+ * Theory of operation. split.c takes out what is not the writer's own words: fenced blocks, `inline code`,
+ * code and logs pasted without a fence, "quotations", lines quoted from others (>). words.c folds the rest
+ * into words: no case, no accents, sentences and clauses known. match.c walks over them from left to right,
+ * takes the longest phrase that stands at each place and goes on behind it, so that "when I run this" is read
+ * as that and never as "run this". decide.c weighs: words against running win over everything; orders inside
+ * of a question about running, or under a condition, are none; a plain order to run wins over questions; a
+ * mere hint (does it work?) loses against any wish for words or for other code; a block with hardly a word
+ * around it runs. danger.c looks for code that destroys: it needs a plain order, and whoever runs it has to
+ * ask a person first.
  *
- * In doubt it does not run: a message that is not run costs a click, one that is run by mistake may cost more.
+ * In doubt it does not run: a message that is not run costs a click, one that is run by mistake may cost
+ * more.
  *
- * The time is bounded: phrases are matched without backtracking but for gaps of a few words, and of a long message only its first and
- * last words are looked at (CAY_INTENT_WORDS_MAX). No state is kept between calls.
+ * The time is bounded: phrases are matched without backtracking but for gaps of a few words, and of a long
+ * message only its first and last words are looked at (CAY_INTENT_WORDS_MAX). No state is kept between calls.
  */
 #pragma once
 
@@ -87,12 +91,16 @@ struct cay_intent_result {
 };
 
 /*
- * The text must be UTF-8 without NUL of at most CAY_INTENT_TEXT_MAX bytes: CAY_INVALID. The result points into it. prose, unless NULL,
- * gets the message without code and quotations (for triggers of templates); its maximum must be CAY_INTENT_TEXT_MAX at least.
+ * The text must be UTF-8 without NUL of at most CAY_INTENT_TEXT_MAX bytes: CAY_INVALID. The result points
+ * into it. prose, unless NULL, gets the message without code and quotations (for triggers of templates); its
+ * maximum must be CAY_INTENT_TEXT_MAX at least.
  */
 int cay_intent_detect(const char *text, size_t len, struct cay_intent_result *ret, struct cay_buf *prose,
                       struct cay_error *err);
-/* Looks for commands and calls that destroy, overwrite, give away or touch production, in any language. The result points into the code. */
+/*
+ * Looks for commands and calls that destroy, overwrite, give away or touch production, in any language. The
+ * result points into the code.
+ */
 bool cay_intent_find_danger(const char *code, size_t len, struct cay_intent_danger *ret);
 const char *cay_intent_word(enum cay_intent what);           /* "run"; never NULL */
 const char *cay_intent_language_title(const char *language); /* "Go" for "go"; what is not known as it is */

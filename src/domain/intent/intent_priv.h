@@ -17,7 +17,10 @@ struct cay_intent_piece {
 };
 
 struct cay_intent_split {
-        /* owned: as long as the message, every byte at its place; what is not the writer's words is blank or a line's end */
+        /*
+         * owned: as long as the message, every byte at its place; what is not the writer's words is blank or
+         * a line's end
+         */
         char *plain;
         size_t len;
         struct cay_intent_piece pieces[CAY_INTENT_PIECES_MAX];
@@ -38,8 +41,10 @@ bool cay_intent_is_log_line(const char *line, size_t len);
 /* Prints, or is a command: a run has an effect. */
 bool cay_intent_shows_something(const char *code, size_t len, bool is_shell);
 
-/* In the set of that name in any language: "fill", words that say nothing; "small", words around code that ask nothing; "risk", words of
- * destruction and of production; "deny", words of denial. */
+/*
+ * In the set of that name in any language: "fill", words that say nothing; "small", words around code that
+ * ask nothing; "risk", words of destruction and of production; "deny", words of denial.
+ */
 enum { CAY_INTENT_FILL = 1, CAY_INTENT_SMALL = 2, CAY_INTENT_RISK = 4, CAY_INTENT_DENY = 8 };
 
 struct cay_intent_word {
@@ -74,9 +79,15 @@ enum cay_intent_class {
         CAY_CLASS_WHY,
         CAY_CLASS_VETO, /* must not run */
         CAY_CLASS_MASK, /* read, and of no weight */
-        CAY_CLASS_ABOUT, /* words about running follow: an order behind it in its clause, and a hint in its sentence, is none */
+        /*
+         * words about running follow: an order behind it in its clause, and a hint in its sentence, is none
+         */
+        CAY_CLASS_ABOUT,
         CAY_CLASS_IF, /* a condition or another time: orders of its sentence are not for now */
-        CAY_CLASS_ACT, /* an order in words of what destructive code does: an order to run such code, nothing for other code */
+        /*
+         * an order in words of what destructive code does: an order to run such code, nothing for other code
+         */
+        CAY_CLASS_ACT,
         CAY_CLASS_PICK, /* which piece: the weight is its number; CAY_INTENT_PICK_LAST */
         CAY_CLASS_COUNT
 };

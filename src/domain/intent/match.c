@@ -9,11 +9,12 @@
  *   $             a clause ends here
  *   ?             the sentence is a question
  *
- * Chinese, Japanese and Korean are read character by character: a "word" of theirs in a pattern is a row of characters, with blanks
- * in the message or without, and a gap counts characters.
+ * Chinese, Japanese and Korean are read character by character: a "word" of theirs in a pattern is a row of
+ * characters, with blanks in the message or without, and a gap counts characters.
  *
- * A match never leaves its sentence. Orders to run, words against running and words about who runs it never leave their clause either:
- * in "don't explain it, run it" nothing is forbidden. Patterns are made into elements anew for each message: a few thousand of them, and no state is kept.
+ * A match never leaves its sentence. Orders to run, words against running and words about who runs it never
+ * leave their clause either: in "don't explain it, run it" nothing is forbidden. Patterns are made into
+ * elements anew for each message: a few thousand of them, and no state is kept.
  */
 #include <errno.h>
 
@@ -256,8 +257,8 @@ static bool is_within(const struct cay_intent_words *w, const struct compiled *c
 }
 
 /*
- * Where a match of the elements from nr on ends, when it goes on at word `at`; 0: there is none. The shortest gap that does is taken.
- * As deep as there are gaps.
+ * Where a match of the elements from nr on ends, when it goes on at word `at`; 0: there is none. The shortest
+ * gap that does is taken. As deep as there are gaps.
  */
 static unsigned match_from(const struct cay_intent_words *w, const struct compiled *c, unsigned nr,
                            unsigned at, unsigned first)
@@ -301,7 +302,10 @@ static unsigned match_from(const struct cay_intent_words *w, const struct compil
         return at;
 }
 
-/* Of two of the same length: "I cannot run it" is no denial, and "don't forget to run it" an order; else a denial wins. */
+/*
+ * Of two of the same length: "I cannot run it" is no denial, and "don't forget to run it" an order; else a
+ * denial wins.
+ */
 static bool is_better(const struct cay_intent_phrase *a, const struct cay_intent_phrase *b)
 {
         if (b->what == CAY_CLASS_VETO)
@@ -352,8 +356,10 @@ unsigned cay_intent_find_pick(const struct cay_intent_words *w, unsigned from, u
         return 0;
 }
 
-/* Which languages a message may be in, by the words that every text has: those that come near the one with the most. English is
- * mixed into all of them. Languages without such a set are told by their script. */
+/*
+ * Which languages a message may be in, by the words that every text has: those that come near the one with
+ * the most. English is mixed into all of them. Languages without such a set are told by their script.
+ */
 static bool is_spoken(const struct tables *t, const char *speech)
 {
         const struct element *common = find_set(t->sets, "common", 6, speech);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The writer's own words, and the code. The plain text keeps every byte at its place, so that what is found in it can be shown as it was
- * written; what is taken out is overwritten: by blanks inside a line, by ends of lines where whole lines went.
+ * The writer's own words, and the code. The plain text keeps every byte at its place, so that what is found
+ * in it can be shown as it was written; what is taken out is overwritten: by blanks inside a line, by ends of
+ * lines where whole lines went.
  *
- * Fences are those of CommonMark: three or more backticks or tildes, closed by at least as many, or open to the end.
+ * Fences are those of CommonMark: three or more backticks or tildes, closed by at least as many, or open to
+ * the end.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -214,7 +216,10 @@ static void take_inline(struct cay_intent_split *s, const char *text, bool keeps
         }
 }
 
-/* The rest of an order in words, behind a command that stands in it: "fuehr rm -rf build aus", "run ls -l please". */
+/*
+ * The rest of an order in words, behind a command that stands in it: "fuehr rm -rf build aus", "run ls -l
+ * please".
+ */
 static size_t trim_order(const char *text, size_t at, size_t end)
 {
         static const char *const words[] = { " please", " pls",   " plz", " now",   " thanks", " aus",
@@ -234,7 +239,9 @@ static size_t trim_order(const char *text, size_t at, size_t end)
         return end;
 }
 
-/* Where in a line code begins behind words ("please run rm -rf build", "run this: print(1)"); `end`: nowhere. */
+/*
+ * Where in a line code begins behind words ("please run rm -rf build", "run this: print(1)"); `end`: nowhere.
+ */
 static size_t find_tail(const struct cay_intent_split *s, const char *text, size_t at, size_t end)
 {
         for (unsigned words = 0; at < end && words < LEAD_WORDS; words++) {
@@ -254,8 +261,10 @@ static bool is_word_of(char c)
         return isalpha((unsigned char)c) || (unsigned char)c >= 0x80;
 }
 
-/* The end of the last word that is more than letters, of the first at least: plain words behind it may be words about the command
- * ("rm -rf build tomorrow"), so that they are read too. */
+/*
+ * The end of the last word that is more than letters, of the first at least: plain words behind it may be
+ * words about the command ("rm -rf build tomorrow"), so that they are read too.
+ */
 static size_t find_last_sign(const char *text, size_t from, size_t end)
 {
         size_t last = from;
@@ -272,7 +281,10 @@ static size_t find_last_sign(const char *text, size_t from, size_t end)
         return last;
 }
 
-/* Code in a line without any mark around it, in a message that has no other: to its line's end. It leaves its mark as `code` does. */
+/*
+ * Code in a line without any mark around it, in a message that has no other: to its line's end. It leaves its
+ * mark as `code` does.
+ */
 static void take_tail(struct cay_intent_split *s, const char *text)
 {
         unsigned nr = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Words as phrases are written: small letters without accents. An apostrophe parts words like a blank does ("don't" is don, t), whichever
- * of its forms is typed. Words know their sentence, whether that is a question, and whether a clause starts with them; words that say
- * nothing (please, ok…) pass a clause's start on to the next one. Chinese, Japanese and Korean have a word for every character.
+ * Words as phrases are written: small letters without accents. An apostrophe parts words like a blank does
+ * ("don't" is don, t), whichever of its forms is typed. Words know their sentence, whether that is a
+ * question, and whether a clause starts with them; words that say nothing (please, ok…) pass a clause's start
+ * on to the next one. Chinese, Japanese and Korean have a word for every character.
  */
 #include <assert.h>
 #include <ctype.h>
@@ -40,7 +41,10 @@ static const struct range {
         { 0xfe00, 0xfe0f }, { 0xff01, 0xff0f }, { 0xff1a, 0xff20 }, { 0xff5e, 0xff65 }, { 0x1f000, 0x1faff },
 };
 
-/* Scripts that are written without blanks, or with blanks where the writer likes: every character is a word of its own. */
+/*
+ * Scripts that are written without blanks, or with blanks where the writer likes: every character is a word
+ * of its own.
+ */
 static const struct range single[] = {
         { 0x3005, 0x3007 }, { 0x3040, 0x30ff }, { 0x3400, 0x9fff }, { 0xac00, 0xd7a3 }, { 0x20000, 0x2ffff },
 };

@@ -4,10 +4,10 @@
  *
  * Rules. Exit 0 is always `exited`. Killed by us: the limit that made us do it. Else, for a non-zero end:
  * memory if the oom-kill count rose during the exec, pids if the pids limit was hit, disk if the layer was
- * full at the end, network if that was cut for its limit of bytes, syscall if a denied call was the last refusal before the end or the end was SIGSYS;
- * several true: this order. Else signalled or exited. What was hit without ending anything is in `hints`,
- * also on exit 0. A box that disappeared without a report ended for memory if the oom-kill count says so: its
- * init was the victim.
+ * full at the end, network if that was cut for its limit of bytes, syscall if a denied call was the last
+ * refusal before the end or the end was SIGSYS; several true: this order. Else signalled or exited. What was
+ * hit without ending anything is in `hints`, also on exit 0. A box that disappeared without a report ended
+ * for memory if the oom-kill count says so: its init was the victim.
  */
 #pragma once
 

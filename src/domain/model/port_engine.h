@@ -124,9 +124,10 @@ struct cay_engine_ops {
         int (*list_kept)(struct cay_engine *e, void (*each)(void *ctx, const char *id), void *ctx,
                          struct cay_error *err);
         /*
-         * A copy of the kept layer `from` (of a box, which stands still for it, or of none) as the layer box->id, which has no box.
-         * destroy removes it, list_kept lists it, create with go_on uses it. CAY_CONFLICT: the source is missing (err.sys is ENOENT),
-         * damaged, or ended meanwhile; CAY_EXISTS; CAY_NO_SPACE. One that fails leaves nothing. NULL without CAY_ENGINE_CAN_KEEP.
+         * A copy of the kept layer `from` (of a box, which stands still for it, or of none) as the layer
+         * box->id, which has no box. destroy removes it, list_kept lists it, create with go_on uses it.
+         * CAY_CONFLICT: the source is missing (err.sys is ENOENT), damaged, or ended meanwhile; CAY_EXISTS;
+         * CAY_NO_SPACE. One that fails leaves nothing. NULL without CAY_ENGINE_CAN_KEEP.
          */
         void (*clone)(struct cay_engine *e, const char *from, unsigned how, struct cay_engine_box *box,
                       struct cay_job *job);
@@ -134,13 +135,14 @@ struct cay_engine_ops {
         void (*thaw)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
         void (*stats)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
         /*
-         * Gives the memory of a frozen box back to the host, as far as the kernel can; box->stats are the figures after it. May take
-         * seconds. NULL: it cannot.
+         * Gives the memory of a frozen box back to the host, as far as the kernel can; box->stats are the
+         * figures after it. May take seconds. NULL: it cannot.
          */
         void (*reclaim)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
         /*
-         * The network of a box that is there, also of one that was made without (spec.egress): from now on for these destinations. has_sockets:
-         * whoever has its sockets keeps them; else new ones arrive at box->network_fd, as with create. NULL without CAY_ENGINE_CAN_EGRESS.
+         * The network of a box that is there, also of one that was made without (spec.egress): from now on
+         * for these destinations. has_sockets: whoever has its sockets keeps them; else new ones arrive at
+         * box->network_fd, as with create. NULL without CAY_ENGINE_CAN_EGRESS.
          */
         void (*network)(struct cay_engine *e, struct cay_engine_box *box, enum cay_spec_egress egress,
                         bool has_sockets, struct cay_job *job);
@@ -150,7 +152,9 @@ struct cay_engine_ops {
         void (*destroy)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
         /* Called when a box ends unexpectedly (init has exited). May be NULL. */
         void (*on_gone)(struct cay_engine *e, void (*gone)(void *ctx, const char *id), void *ctx);
-        /* Called when somebody else removes what a box that has ended had kept for a start. NULL: nobody can. */
+        /*
+         * Called when somebody else removes what a box that has ended had kept for a start. NULL: nobody can.
+         */
         void (*on_files_lost)(struct cay_engine *e, void (*lost)(void *ctx, const char *id), void *ctx);
         /* Calls back for every existing box. */
         void (*list)(struct cay_engine *e, void (*each)(void *ctx, const char *id), void *ctx);
@@ -166,8 +170,9 @@ struct cay_engine_ops {
         void (*image_remove)(struct cay_engine *e, const char *template_name, struct cay_image *ret,
                              struct cay_job *job);
         /*
-         * Named volumes of owners, for engines with CAY_ENGINE_CAN_VOLUMES; both NULL: it does not list them. volumes: in the
-         * order of owner and name; owner "": of all. volume_remove: CAY_NOT_FOUND, or CAY_CONFLICT while a box has it.
+         * Named volumes of owners, for engines with CAY_ENGINE_CAN_VOLUMES; both NULL: it does not list them.
+         * volumes: in the order of owner and name; owner "": of all. volume_remove: CAY_NOT_FOUND, or
+         * CAY_CONFLICT while a box has it.
          */
         void (*volumes)(struct cay_engine *e, const char *owner, struct cay_volumes *ret,
                         struct cay_job *job);

@@ -106,8 +106,8 @@ struct cay_store_event {
         uint64_t wall_ms;
         uint64_t at_ms; /* set by the store: store time */
         /*
-         * Set by the store: the chain of its sandbox's events (domain/auth/journal_chain.h). Zeros: the event is from before there was
-         * one, or a note of the store about its own repair.
+         * Set by the store: the chain of its sandbox's events (domain/auth/journal_chain.h). Zeros: the event
+         * is from before there was one, or a note of the store about its own repair.
          */
         uint8_t before[CAY_STORE_HASH], hash[CAY_STORE_HASH];
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The single values of sandbox_fields.def as one struct. Requests, templates, sandboxes, their records, specs and views hold it whole
- * and copy it whole, so that a new row needs no code between the request and the engine.
+ * The single values of sandbox_fields.def as one struct. Requests, templates, sandboxes, their records, specs
+ * and views hold it whole and copy it whole, so that a new row needs no code between the request and the
+ * engine.
  */
 #pragma once
 
@@ -23,7 +24,10 @@ struct cay_sandbox_options {
 #undef CAY_SANDBOX_FIELD
 };
 
-/* For tables made from the rows: keeps what stands in brackets for rows that may be asked for, or that are shown. */
+/*
+ * For tables made from the rows: keeps what stands in brackets for rows that may be asked for, or that are
+ * shown.
+ */
 #define CAY_OPTION_IF_ASKED_PUBLIC(...) __VA_ARGS__
 #define CAY_OPTION_IF_ASKED_SHOWN(...)
 #define CAY_OPTION_IF_ASKED_KEPT(...)

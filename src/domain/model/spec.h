@@ -70,8 +70,8 @@ struct cay_spec {
         int workspace_peer;          /* connection of the client that passed workspace_fd; 0 or -1: none */
         unsigned workspace_root;     /* instead of workspace_fd: one of workspace_roots, from 1; 0: none */
         const char *workspace_below; /* and the path below it, at most CAY_SPEC_BELOW_MAX bytes */
-        const char *
-                workspace_there; /* instead: a path on the machine of a box (CAY_ENGINE_CAN_OWN_FOLDERS); NULL: none */
+        /* instead: a path on the machine of a box (CAY_ENGINE_CAN_OWN_FOLDERS); NULL: none */
+        const char *workspace_there;
         bool workspace_rw,
                 workspace_cow; /* neither: read-only. cow: writable, but the folder stays as it is */
         struct cay_sandbox_options options; /* no_init: for engines with CAY_ENGINE_CAN_NO_INIT */

@@ -79,9 +79,8 @@ struct cay_template_set {
 };
 
 /*
- * Whether an interpreter is kept ready in its sandboxes. What nobody said: in those of a pool, if Python takes its code, or it is
- * the default one.
- * NULL: a sandbox without a template of the registry.
+ * Whether an interpreter is kept ready in its sandboxes. What nobody said: in those of a pool, if Python
+ * takes its code, or it is the default one. NULL: a sandbox without a template of the registry.
  */
 bool cay_template_is_warm(const struct cay_template *t, bool has_pool);
 const struct cay_template *cay_template_find(const struct cay_template_set *set, const char *name); /* NULL */

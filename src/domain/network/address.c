@@ -86,7 +86,10 @@ static bool is_same(const uint8_t *a, const uint8_t *b, unsigned bits)
         return bits % 8 == 0 || ((a[bits / 8] ^ b[bits / 8]) & (0xff00u >> bits % 8) & 0xff) == 0;
 }
 
-/* A range of IPv6 holds no IPv4 address, although that is written as one inside: who allows ::/0 does not mean 10.0.0.1. */
+/*
+ * A range of IPv6 holds no IPv4 address, although that is written as one inside: who allows ::/0 does not
+ * mean 10.0.0.1.
+ */
 bool cay_address_in(const struct cay_address *a, const struct cay_address_range *r)
 {
         if (r->bits < 8 * MAPPED && cay_address_is_v4(a))

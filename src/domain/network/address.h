@@ -2,9 +2,9 @@
 /*
  * Addresses of both families in one form, ranges of them, and which of them are public.
  *
- * An IPv4 address is kept as its IPv4-mapped IPv6 address (::ffff:a.b.c.d), so one comparison serves both. Forms that carry an IPv4 address
- * inside an IPv6 one (NAT64, 6to4, Teredo, IPv4-compatible) are judged by the address inside as well: what leads to a private address is
- * private, however it is written.
+ * An IPv4 address is kept as its IPv4-mapped IPv6 address (::ffff:a.b.c.d), so one comparison serves both.
+ * Forms that carry an IPv4 address inside an IPv6 one (NAT64, 6to4, Teredo, IPv4-compatible) are judged by
+ * the address inside as well: what leads to a private address is private, however it is written.
  */
 #pragma once
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Does the output of a program say that it lacks a network? Programs say so in words of their own: the tables of complaint.c. */
+/*
+ * Does the output of a program say that it lacks a network? Programs say so in words of their own: the tables
+ * of complaint.c.
+ */
 #pragma once
 
 #include <stdbool.h>

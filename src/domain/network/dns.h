@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DNS as far as a stub needs it: one question out of a query, and an answer to it. Names of answers that come from real servers are not read here
- * (the resolver's library does that).
+ * DNS as far as a stub needs it: one question out of a query, and an answer to it. Names of answers that come
+ * from real servers are not read here (the resolver's library does that).
  *
- * Strict where it costs nobody: one question, class IN, no compression in the question, a host name as the policy has it. Whatever else a
- * program sends gets an answer that ends its wait: FORMERR, NOTIMP, NXDOMAIN, or no record.
+ * Strict where it costs nobody: one question, class IN, no compression in the question, a host name as the
+ * policy has it. Whatever else a program sends gets an answer that ends its wait: FORMERR, NOTIMP, NXDOMAIN,
+ * or no record.
  */
 #pragma once
 
@@ -36,6 +37,9 @@ struct cay_dns_query {
 
 /* 0: *ret is filled. 1: it can be answered with this code only. -1: it is no query; say nothing. */
 int cay_dns_read(const void *bytes, size_t len, struct cay_dns_query *ret, enum cay_dns_code *ret_code);
-/* Writes an answer of at most CAY_DNS_MESSAGE_MAX bytes; address: NULL or of the query's type. Returns its length. */
+/*
+ * Writes an answer of at most CAY_DNS_MESSAGE_MAX bytes; address: NULL or of the query's type. Returns its
+ * length.
+ */
 size_t cay_dns_answer(const struct cay_dns_query *q, enum cay_dns_code code,
                       const struct cay_address *address, uint8_t ret[CAY_DNS_MESSAGE_MAX]);

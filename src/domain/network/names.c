@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table by number (an address is a base and a number) and one by name, both of open addressing with linear probing; the order of use is a doubly
- * linked list of rows.
+ * A table by number (an address is a base and a number) and one by name, both of open addressing with linear
+ * probing; the order of use is a doubly linked list of rows.
  */
 #include "domain/network/names.h"
 

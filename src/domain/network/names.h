@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses that stand for names: what a sandbox gets for an answer, and what it then connects to. Per sandbox; a name keeps its address
- * for as long as it is known. When the table is full the name that was used longest ago gives way, and its number is not given again before
- * all others were: a program that kept the old address then reaches nobody, never somebody else.
+ * Addresses that stand for names: what a sandbox gets for an answer, and what it then connects to. Per
+ * sandbox; a name keeps its address for as long as it is known. When the table is full the name that was used
+ * longest ago gives way, and its number is not given again before all others were: a program that kept the
+ * old address then reaches nobody, never somebody else.
  */
 #pragma once
 

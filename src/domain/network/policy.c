@@ -405,7 +405,10 @@ const char *cay_policy_wider(const struct cay_policy *inner, const struct cay_po
         return NULL;
 }
 
-/* The ranges that the kernel refuses (foundation/sys/net_divert_rules.c) are none of them part of a public /16. */
+/*
+ * The ranges that the kernel refuses (foundation/sys/net_divert_rules.c) are none of them part of a public
+ * /16.
+ */
 static bool is_public_range(const struct cay_address_range *r)
 {
         return cay_address_why_not_public(&r->first) == NULL &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which hosts a sandbox may reach: a list of rules in text, read once, asked at every name and every connection.
+ * Which hosts a sandbox may reach: a list of rules in text, read once, asked at every name and every
+ * connection.
  *
  *   pypi.org                     this name, ports 80 and 443
  *   *.pythonhosted.org           every name below it, not itself
@@ -11,10 +12,11 @@
  *   ntp.example:123/udp          UDP instead of TCP
  *   preset:python                the rules of a preset (presets.def)
  *
- * Theory of operation. A name is judged when it is looked up (does any rule speak of it?) and again when a connection to it is made, by then
- * with its port and with the address that the name has; the address counts on its own: a name may lead to public addresses only, unless a rule
- * allows that very address. Denials win over allowances. A sandbox has up to two lists, its template's and its own: both must allow, so a
- * sandbox never reaches what its template does not allow, whatever happened to its own list since.
+ * Theory of operation. A name is judged when it is looked up (does any rule speak of it?) and again when a
+ * connection to it is made, by then with its port and with the address that the name has; the address counts
+ * on its own: a name may lead to public addresses only, unless a rule allows that very address. Denials win
+ * over allowances. A sandbox has up to two lists, its template's and its own: both must allow, so a sandbox
+ * never reaches what its template does not allow, whatever happened to its own list since.
  */
 #pragma once
 
@@ -69,7 +71,10 @@ struct cay_policy_verdict {
 
 void cay_policy_init(struct cay_policy *p, enum cay_policy_mode mode);
 void cay_policy_done(struct cay_policy *p);
-/* One rule; `denies`: from the list of denials. CAY_INVALID says what is wrong with it, CAY_LIMIT that there are too many. */
+/*
+ * One rule; `denies`: from the list of denials. CAY_INVALID says what is wrong with it, CAY_LIMIT that there
+ * are too many.
+ */
 int cay_policy_add(struct cay_policy *p, const char *text, bool denies, struct cay_error *err);
 
 /* Checks a name and writes it in its one form (lower case, no dot at the end). False: it is no host name. */
@@ -82,11 +87,17 @@ void cay_policy_judge(const struct cay_policy *p, const struct cay_policy_target
                       struct cay_policy_verdict *ret);
 /* The first allowance of `inner` that `outer` does not allow whole; NULL: there is none. */
 const char *cay_policy_wider(const struct cay_policy *inner, const struct cay_policy *outer);
-/* The same for a template's list, which bounds another: its mode PUBLIC has UDP too, for the rules of the other. */
+/*
+ * The same for a template's list, which bounds another: its mode PUBLIC has UDP too, for the rules of the
+ * other.
+ */
 void cay_policy_judge_outer(const struct cay_policy *p, const struct cay_policy_target *t,
                             struct cay_policy_verdict *ret);
 
-/* What can be allowed at all, so that the kernel can refuse everything else at once. The numbers are those of enum cay_spec_egress. */
+/*
+ * What can be allowed at all, so that the kernel can refuse everything else at once. The numbers are those of
+ * enum cay_spec_egress.
+ */
 enum cay_policy_egress {
         CAY_POLICY_EGRESS_NAMES = 1, /* names alone */
         CAY_POLICY_EGRESS_ADDRESSES, /* any address */

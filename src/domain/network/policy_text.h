@@ -7,10 +7,12 @@
  *   deny secret.example.org
  *   own public               what the sandbox itself asked for; its rules follow
  *
- *   member ada team db       it is db.team.internal for ada's other sandboxes in the private network team; may be missing.
+ *   member ada team db it is db.team.internal for ada's other sandboxes in the private network team; may be
+ *   missing.
  *                            Without a host (`member ada team`) it has no name of its own there
  *
- * Both lists must be there, in this order, each once. `learn` is `public` for whoever judges; it says that the log will be read for rules.
+ * Both lists must be there, in this order, each once. `learn` is `public` for whoever judges; it says that
+ * the log will be read for rules.
  */
 #pragma once
 
@@ -34,11 +36,17 @@ struct cay_policy_pair {
         struct cay_policy_member member;
 };
 
-/* Reads `len` bytes, which end with a newline. CAY_INVALID says what is wrong in which line; *ret is then empty. */
+/*
+ * Reads `len` bytes, which end with a newline. CAY_INVALID says what is wrong in which line; *ret is then
+ * empty.
+ */
 int cay_policy_text_read(const char *text, size_t len, struct cay_policy_pair *ret, struct cay_error *err);
 void cay_policy_pair_done(struct cay_policy_pair *p); /* fine on a zeroed one */
 
-/* Both must agree; the words of cay_policy_judge otherwise. The rule told is the sandbox's own, or else its template's. */
+/*
+ * Both must agree; the words of cay_policy_judge otherwise. The rule told is the sandbox's own, or else its
+ * template's.
+ */
 void cay_policy_pair_judge(const struct cay_policy_pair *p, const struct cay_policy_target *t,
                            struct cay_policy_verdict *ret);
 /* Whether a rule of either denies this name and port. */
@@ -47,6 +55,7 @@ bool cay_policy_pair_knows(const struct cay_policy_pair *p, const char *name);
 /* Whether both allow the target by a rule for addresses: what the host's own addresses need. */
 bool cay_policy_pair_names_address(const struct cay_policy_pair *p, const struct cay_policy_target *t);
 /*
- * Whether a TLS connection's server name is to be compared: the name is allowed by a rule, or a rule denies names.
+ * Whether a TLS connection's server name is to be compared: the name is allowed by a rule, or a rule denies
+ * names.
  */
 bool cay_policy_pair_checks_names(const struct cay_policy_pair *p, const struct cay_policy_target *t);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program asks a proxy for: HTTP CONNECT, plain HTTP with a whole URL, or SOCKS 5 without a password. Reads the first bytes of a
- * connection, as often as more of them have come; nothing is kept between two readings.
+ * What a program asks a proxy for: HTTP CONNECT, plain HTTP with a whole URL, or SOCKS 5 without a password.
+ * Reads the first bytes of a connection, as often as more of them have come; nothing is kept between two
+ * readings.
  *
- * A plain request is passed on as a server expects it (cay_proxy_rewrite): with a path, with the Host that the URL names, and as the only one
- * on its connection, since the next one could be for another host.
+ * A plain request is passed on as a server expects it (cay_proxy_rewrite): with a path, with the Host that
+ * the URL names, and as the only one on its connection, since the next one could be for another host.
  */
 #pragma once
 
@@ -15,7 +16,8 @@
 enum cay_proxy {
         CAY_PROXY_MORE, /* not all of it is there */
         CAY_PROXY_BAD,  /* `why` says what is wrong */
-        CAY_PROXY_GREETED, /* SOCKS: its first message, to be answered before the next; is_good: with a method that we have */
+        /* SOCKS: its first message, to be answered before the next; is_good: with a method that we have */
+        CAY_PROXY_GREETED,
         CAY_PROXY_CONNECT,
         CAY_PROXY_HTTP,
         CAY_PROXY_SOCKS,

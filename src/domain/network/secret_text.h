@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Secrets that a sandbox may use, as text: how the front tells cay-net (links/net/net_message.h, box_secrets). Lines, each with its newline:
+ * Secrets that a sandbox may use, as text: how the front tells cay-net (links/net/net_message.h,
+ * box_secrets). Lines, each with its newline:
  *
- *   ca HEX                                    the seed of the authority that the sandbox trusts, 64 digits; first
+ *   ca HEX                                    the seed of the authority that the sandbox trusts, 64 digits;
+ *                                             first
  *   secret HOST HEADER PLACEHOLDER VALUE      the value is the rest of the line
  *
  * An empty text: none.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The server name in the first bytes of a TLS connection, read as they come, without a TLS library: a client's hello in records of at most
- * CAY_TLS_HELLO_MAX bytes in all, split over records in any way.
+ * The server name in the first bytes of a TLS connection, read as they come, without a TLS library: a
+ * client's hello in records of at most CAY_TLS_HELLO_MAX bytes in all, split over records in any way.
  */
 #pragma once
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the ops browser_* share: their arguments are those of an action (domain/browser/action.h), their run is one function. */
+/*
+ * What the ops browser_* share: their arguments are those of an action (domain/browser/action.h), their run
+ * is one function.
+ */
 #pragma once
 
 #include "domain/browser/action.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the ops for computer use share: a connection to the desktop of a sandbox for one call, and input as a list of steps with pauses.
- * Programs need time between a move, a press and a release, or they take a click for something else.
+ * What the ops for computer use share: a connection to the desktop of a sandbox for one call, and input as a
+ * list of steps with pauses. Programs need time between a move, a press and a release, or they take a click
+ * for something else.
  *
  * An input that has begun is finished even if its caller goes, or a key could stay pressed.
  */
@@ -54,8 +55,8 @@ struct cay_computer { /* first member of an op's state, which it frees */
 };
 
 /*
- * A state of `size` bytes that begins with a struct cay_computer, for a call with the sandbox `id`. The op sets on_ready and what else it
- * needs, and goes on. NULL: the call was answered.
+ * A state of `size` bytes that begins with a struct cay_computer, for a call with the sandbox `id`. The op
+ * sets on_ready and what else it needs, and goes on. NULL: the call was answered.
  */
 void *cay_computer_new(struct cay_op_call *c, size_t size);
 void cay_computer_begin(struct cay_computer *m, const char *sandbox);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contexts of a sandbox: a context is a name and a kernel (domain/contexts), which is a command of the sandbox that carries that name. So a
- * context is stored, adopted, limited and ended as commands are, and its newest kernel says how it is.
+ * Contexts of a sandbox: a context is a name and a kernel (domain/contexts), which is a command of the
+ * sandbox that carries that name. So a context is stored, adopted, limited and ended as commands are, and its
+ * newest kernel says how it is.
  */
 #pragma once
 
@@ -40,9 +41,10 @@ void cay_context_start(struct cay_context_start *s, const char *sandbox);
 void cay_context_start_done(struct cay_context_start *s); /* after on_done */
 
 /*
- * Interrupts the run that a kernel has now. A line of input says so before the signal does: a signal alone is lost while the kernel is about
- * to run code, and the line alone is not read by code that does not return. Nothing is told: a kernel that has ended needs no interrupt.
- * after_ms: until the signal, which is not sent if the run has ended meanwhile.
+ * Interrupts the run that a kernel has now. A line of input says so before the signal does: a signal alone is
+ * lost while the kernel is about to run code, and the line alone is not read by code that does not return.
+ * Nothing is told: a kernel that has ended needs no interrupt. after_ms: until the signal, which is not sent
+ * if the run has ended meanwhile.
  */
 void cay_context_interrupt(const struct cay_op_world *world, const char *sandbox, const char *exec,
                            unsigned after_ms);

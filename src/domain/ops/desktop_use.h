@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The desktop of a sandbox, started when somebody uses it. Its script is a command of the sandbox with a name of its own, as the kernel
- * of a context is (domain/ops/context.h), so it is stored, adopted, limited and ended as commands are. The name is none that a context
- * can have.
+ * The desktop of a sandbox, started when somebody uses it. Its script is a command of the sandbox with a name
+ * of its own, as the kernel of a context is (domain/ops/context.h), so it is stored, adopted, limited and
+ * ended as commands are. The name is none that a context can have.
  *
- * Theory of operation. begin looks for that command. If none runs it starts one. Then it connects to the socket of the desktop inside
- * the sandbox, again and again until the desktop is ready, has ended, or takes too long. Two that begin at once share one desktop, since
- * the service lists a command as soon as it was asked for.
+ * Theory of operation. begin looks for that command. If none runs it starts one. Then it connects to the
+ * socket of the desktop inside the sandbox, again and again until the desktop is ready, has ended, or takes
+ * too long. Two that begin at once share one desktop, since the service lists a command as soon as it was
+ * asked for.
  */
 #pragma once
 
@@ -42,7 +43,10 @@ struct cay_desktop_use { /* embedded by its owner: zeroed, then: */
         bool is_open, is_over;
 };
 
-/* The newest command of the desktop. CAY_NOT_FOUND: there was none. The view is good until the loop's next round. */
+/*
+ * The newest command of the desktop. CAY_NOT_FOUND: there was none. The view is good until the loop's next
+ * round.
+ */
 int cay_desktop_find(const struct cay_op_world *w, const struct cay_viewer *v, const char *sandbox,
                      struct cay_exec_view *ret, struct cay_error *err);
 /* Why a desktop's command has ended, and what to do. */

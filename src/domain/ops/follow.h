@@ -2,9 +2,10 @@
 /*
  * A client that follows a list which grows: the base of event_follow.c and network_follow.c.
  *
- * Theory of operation. One page is asked for at a time; news that come meanwhile are noted (due) and asked for next. From CAY_OP_HIGH
- * on nothing is asked for until the client has taken what is buffered, so a slow client costs one page. A question cannot be withdrawn:
- * if the client goes during one, the memory is freed with its answer.
+ * Theory of operation. One page is asked for at a time; news that come meanwhile are noted (due) and asked
+ * for next. From CAY_OP_HIGH on nothing is asked for until the client has taken what is buffered, so a slow
+ * client costs one page. A question cannot be withdrawn: if the client goes during one, the memory is freed
+ * with its answer.
  */
 #pragma once
 
@@ -35,8 +36,8 @@ void cay_follower_init(struct cay_follower *f, struct cay_op_call *c, void (*ask
 /* The watch is set: the stream begins, with the first question. */
 void cay_follower_begin(struct cay_follower *f);
 /*
- * A page was answered. queued: bytes that are buffered after it, or negative: the client is disconnected, and resumes after what it
- * has. May free f.
+ * A page was answered. queued: bytes that are buffered after it, or negative: the client is disconnected, and
+ * resumes after what it has. May free f.
  */
 void cay_follower_took(struct cay_follower *f, ssize_t queued);
 void cay_follower_end(struct cay_follower *f); /* instead: there is nothing more to follow */

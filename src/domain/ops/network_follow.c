@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log of a sandbox's network as a stream of events (follow.h). It ends when its client goes, or when the sandbox has no network
- * any more. While cay-net is replaced there is nothing to read; its first entry after that goes on with the numbers.
+ * The log of a sandbox's network as a stream of events (follow.h). It ends when its client goes, or when the
+ * sandbox has no network any more. While cay-net is replaced there is nothing to read; its first entry after
+ * that goes on with the numbers.
  */
 #include "domain/ops/network_follow.h"
 

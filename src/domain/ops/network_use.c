@@ -28,7 +28,10 @@ bool cay_op_network_has_rules(const struct cay_template *t, const struct cay_net
                 (t->allow.count > 0 || t->deny.count > 0 || (!wish->network && is(t->network, "learn"))));
 }
 
-/* A list is part of what `bridge` gives; which part, its rules say. Who may join private networks: cay_op_member_fill. */
+/*
+ * A list is part of what `bridge` gives; which part, its rules say. Who may join private networks:
+ * cay_op_member_fill.
+ */
 static bool is_within(const char *asked, const char *given)
 {
         return is(asked, "none") || is(asked, "private") || is(asked, given) ||
@@ -222,7 +225,10 @@ int cay_op_network_remove_rules(struct cay_network_rules *from, const char *fiel
                 memmove(&from->items[at], &from->items[at + 1],
                         (from->count - (unsigned)at) * sizeof(from->items[0]));
         }
-        /* The texts follow their pointers: what is added next must not take the place of one that is still there. */
+        /*
+         * The texts follow their pointers: what is added next must not take the place of one that is still
+         * there.
+         */
         for (unsigned i = 0; i < from->count; i++) {
                 if (from->items[i] != from->text[i])
                         memmove(from->text[i], from->items[i], strlen(from->items[i]) + 1);

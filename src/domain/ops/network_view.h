@@ -10,7 +10,9 @@
         "connections=connections_all refused=refused names_asked_for=queries names_refused=queries_refused"
 
 extern const struct cay_result_table cay_result_network;
-/* Answers a call, whose first argument is the sandbox's id, with how its network is now: cay_result_network. */
+/*
+ * Answers a call, whose first argument is the sandbox's id, with how its network is now: cay_result_network.
+ */
 void cay_op_network_answer(struct cay_op_call *c);
 void cay_op_put_network_entry(struct cay_json *j,
                               const struct cay_network_entry *e); /* members of an open object */

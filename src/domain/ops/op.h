@@ -104,11 +104,17 @@ struct cay_op_world {
         /* Derives a token of a sandbox (domain/auth/sandbox_token.h); use: enum cay_sandbox_token_use. */
         void (*sandbox_token)(const struct cay_op_world *w, int use, const char *sandbox, char *ret);
         void *ctx; /* of the five above */
-        /* What is known of a machine that is connected; false: it is not. And: its connection and its sandboxes end. */
+        /*
+         * What is known of a machine that is connected; false: it is not. And: its connection and its
+         * sandboxes end.
+         */
         bool (*machine_facts)(void *agents, const char *owner, const char *name,
                               struct cay_machine_facts *ret);
         void (*machine_forget)(void *agents, const char *owner, const char *name);
-        /* It was added, disconnected, or may connect again: it is dialled, or its connection ends. NULL: neither. */
+        /*
+         * It was added, disconnected, or may connect again: it is dialled, or its connection ends. NULL:
+         * neither.
+         */
         void (*machine_changed)(void *agents, const char *owner, const char *name);
         void *agents;                     /* of the three above */
         const struct cay_proof_pair *key; /* by which agents know this daemon; NULL: none */
@@ -243,7 +249,10 @@ const struct cay_op *cay_op_find(const char *name); /* NULL: none */
 /* Whether this caller may use this op. CAY_DENIED says what is missing. */
 int cay_op_check_scope(const struct cay_op *op, const struct cay_caller *caller, struct cay_error *err);
 
-/* Runs the op, when the sandbox that it works in is awake (op_wake.c). What dialects call once the arguments are filled. */
+/*
+ * Runs the op, when the sandbox that it works in is awake (op_wake.c). What dialects call once the arguments
+ * are filled.
+ */
 void cay_op_run(struct cay_op_call *c);
 
 /* For ops. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The browser of a sandbox: starting it, how it is, links to its control channel, stopping it. What it does is in other files. */
+/*
+ * The browser of a sandbox: starting it, how it is, links to its control channel, stopping it. What it does
+ * is in other files.
+ */
 #include <stdlib.h>
 #include <string.h>
 

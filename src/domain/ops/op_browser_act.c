@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ops that act on a page of a sandbox's browser. A row says what it takes and answers; what it does is a row of domain/browser/actions_*.c. */
+/*
+ * Ops that act on a page of a sandbox's browser. A row says what it takes and answers; what it does is a row
+ * of domain/browser/actions_*.c.
+ */
 #include "domain/ops/browser_act.h"
 #include "domain/ops/result_rows.h"
 

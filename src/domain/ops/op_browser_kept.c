@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a browser leaves behind, while it runs and for five minutes after: that it was there, its downloads, its logs. */
+/*
+ * What a browser leaves behind, while it runs and for five minutes after: that it was there, its downloads,
+ * its logs.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Links to the live view of a browser: for a person who has no token, to look at this browser alone, or to take over, until it expires. */
+/*
+ * Links to the live view of a browser: for a person who has no token, to look at this browser alone, or to
+ * take over, until it expires.
+ */
 #include <stdio.h>
 #include <string.h>
 

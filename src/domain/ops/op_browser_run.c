@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One page in one request: makes a sandbox with a browser, goes to an address, runs JavaScript there if asked to, takes what the page is (picture, HTML,
- * text, requests, console), and destroys the sandbox.
+ * One page in one request: makes a sandbox with a browser, goes to an address, runs JavaScript there if asked
+ * to, takes what the page is (picture, HTML, text, requests, console), and destroys the sandbox.
  *
- * Theory of operation. sandbox_create is called as op_run.c does; it defines template, limits and network. Then actions follow one another (steps[]),
- * each with what it found put aside, because the answer is written when the last of them is done. An action that fails ends the whole with its own
- * words. If the client goes, the action under way ends with the sandbox.
+ * Theory of operation. sandbox_create is called as op_run.c does; it defines template, limits and network.
+ * Then actions follow one another (steps[]), each with what it found put aside, because the answer is written
+ * when the last of them is done. An action that fails ends the whole with its own words. If the client goes,
+ * the action under way ends with the sandbox.
  */
 #include <stdlib.h>
 #include <string.h>

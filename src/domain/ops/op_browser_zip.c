@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A browser's downloads as one zip archive: the complete files, under their names. One file is read after the other, and each piece is sent on as it
- * comes; a slow client slows the box down. A file that cannot be read any more ends the archive early, which its client notices.
+ * A browser's downloads as one zip archive: the complete files, under their names. One file is read after the
+ * other, and each piece is sent on as it comes; a slow client slows the box down. A file that cannot be read
+ * any more ends the archive early, which its client notices.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computer use: the pointer and the keys of a sandbox's desktop. What acts starts the desktop if none runs. */
+/*
+ * Computer use: the pointer and the keys of a sandbox's desktop. What acts starts the desktop if none runs.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +21,8 @@
 #define KEY_MS 10u
 #define BATCH 8u /* characters that are typed at once */
 #define BATCH_MS 8u
-#define RARE_MS                                                                                              \
-        20u /* for a character that the keyboard has to learn first: programs must see it before the next one */
+/* for a character that the keyboard has to learn first: programs must see it before the next one */
+#define RARE_MS 20u
 #define AMOUNT_DEFAULT 3u
 
 struct action {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The screen of a sandbox's desktop: as a picture, and until nothing changes on it. A picture is made in parts, one in each round of the
- * loop, since a large one takes longer than others should wait.
+ * The screen of a sandbox's desktop: as a picture, and until nothing changes on it. A picture is made in
+ * parts, one in each round of the loop, since a large one takes longer than others should wait.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts: interpreters in a sandbox that keep their state between runs. Making, listing, interrupting, restarting and removing them. */
+/*
+ * Contexts: interpreters in a sandbox that keep their state between runs. Making, listing, interrupting,
+ * restarting and removing them.
+ */
 #include <stdlib.h>
 #include <string.h>
 

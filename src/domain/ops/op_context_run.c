@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs code in a context, and answers with what it printed, its results and its error, once or as a stream of events.
+ * Runs code in a context, and answers with what it printed, its results and its error, once or as a stream of
+ * events.
  *
- * Theory of operation. The code goes to the kernel's input behind a line with a random mark; from then on the kernel's output is read until the
- * frames with that mark say that the run is over (domain/contexts/frames.h). One run has the kernel at a time. A context that has the name of a
- * language and does not exist is made on the way.
+ * Theory of operation. The code goes to the kernel's input behind a line with a random mark; from then on the
+ * kernel's output is read until the frames with that mark say that the run is over
+ * (domain/contexts/frames.h). One run has the kernel at a time. A context that has the name of a language and
+ * does not exist is made on the way.
  *
- * Ends. A run that takes too long is interrupted; a kernel that does not stop then is ended, and its variables with it: the answer says so. A
- * kernel that dies (of its memory limit, by exit) ends the run with that cause. A client that waits and goes away interrupts its run; a
- * stream's run goes on.
+ * Ends. A run that takes too long is interrupted; a kernel that does not stop then is ended, and its
+ * variables with it: the answer says so. A kernel that dies (of its memory limit, by exit) ends the run with
+ * that cause. A client that waits and goes away interrupts its run; a stream's run goes on.
  *
- * Steps. Code changes files as commands do: in a sandbox with checkpoint, or when the run asks for it, a step is made when the run has the
- * kernel and before the kernel has the code (docs/time.md). The start of a kernel is no step: it changes nothing that anybody asked for.
+ * Steps. Code changes files as commands do: in a sandbox with checkpoint, or when the run asks for it, a step
+ * is made when the run has the kernel and before the kernel has the code (docs/time.md). The start of a
+ * kernel is no step: it changes nothing that anybody asked for.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -123,7 +126,10 @@ static void let_go(struct cell *s)
         cay_loop_defer(s->loop, &s->release);
 }
 
-/* The call is ended. Code that the kernel has not read yet must still come whole, or what follows would be read as code: it is let go later. */
+/*
+ * The call is ended. Code that the kernel has not read yet must still come whole, or what follows would be
+ * read as code: it is let go later.
+ */
 static void finish(struct cell *s)
 {
         s->call->on_gone = NULL;

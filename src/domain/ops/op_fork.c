@@ -2,9 +2,10 @@
 /*
  * Forks: several new sandboxes with the files of one, or of a snapshot.
  *
- * Theory of operation. This op calls others. Of a sandbox, a snapshot is taken first, once, and removed afterwards; it
- * expires by itself if the front dies in between. Then sandbox_create makes them all at once. If one cannot be made, the
- * others are destroyed, and the answer is its error: there are as many as were asked for, or none.
+ * Theory of operation. This op calls others. Of a sandbox, a snapshot is taken first, once, and removed
+ * afterwards; it expires by itself if the front dies in between. Then sandbox_create makes them all at once.
+ * If one cannot be made, the others are destroyed, and the answer is its error: there are as many as were
+ * asked for, or none.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journal_verify: is the journal of a sandbox what was written? Its events are a chain of hashes (domain/auth/journal_chain.h). All
- * that are kept are read, in pages, and each hash is computed again.
+ * journal_verify: is the journal of a sandbox what was written? Its events are a chain of hashes
+ * (domain/auth/journal_chain.h). All that are kept are read, in pages, and each hash is computed again.
  */
 #include <inttypes.h>
 #include <stdio.h>

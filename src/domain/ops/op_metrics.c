@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Metrics, as JSON and as Prometheus' text. What live sandboxes use is asked of the engine, of some at once until all that the caller may see
- * are measured; one that goes meanwhile, or does not answer, is left out. Nothing is asked of sandboxes beyond CAY_METRICS_MEASURED.
+ * Metrics, as JSON and as Prometheus' text. What live sandboxes use is asked of the engine, of some at once
+ * until all that the caller may see are measured; one that goes meanwhile, or does not answer, is left out.
+ * Nothing is asked of sandboxes beyond CAY_METRICS_MEASURED.
  */
 #include <string.h>
 

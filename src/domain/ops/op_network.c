@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks of sandboxes: what each may reach and what it did reach, and the names there are for lists of hosts. */
+/*
+ * Networks of sandboxes: what each may reach and what it did reach, and the names there are for lists of
+ * hosts.
+ */
 #include <stdlib.h>
 #include <string.h>
 

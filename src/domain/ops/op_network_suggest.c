@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules that a sandbox needed, from its log: as options, and as a template has them. Meant for the network `learn`, and right for
- * every other: what was refused is told apart.
+ * The rules that a sandbox needed, from its log: as options, and as a template has them. Meant for the
+ * network `learn`, and right for every other: what was refused is told apart.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,10 @@ struct suggest {
         struct cay_network_rules needed, refused;
 };
 
-/* A connection as a rule: name:port or address:port; "" when it was none. A name that was refused has no port yet. */
+/*
+ * A connection as a rule: name:port or address:port; "" when it was none. A name that was refused has no port
+ * yet.
+ */
 static void make_rule(const struct cay_network_entry *e, char *ret, size_t size)
 {
         const char *host = e->name[0] ? e->name : e->address;

@@ -2,10 +2,11 @@
 /*
  * Changes what a sandbox may reach.
  *
- * Whose bounds hold. A sandbox keeps the template's list that it was made with, and an administrator changes its own list within that. One
- * without a network has no such list yet: then the template counts as the registry says it now, except that administrators are not bound by the
- * template of requests that name none. Everybody else may narrow what the sandbox has, or ask for what its template gives now: an
- * administrator who gave it more has not given its owner the right to ask for more.
+ * Whose bounds hold. A sandbox keeps the template's list that it was made with, and an administrator changes
+ * its own list within that. One without a network has no such list yet: then the template counts as the
+ * registry says it now, except that administrators are not bound by the template of requests that name none.
+ * Everybody else may narrow what the sandbox has, or ask for what its template gives now: an administrator
+ * who gave it more has not given its owner the right to ask for more.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +109,10 @@ static bool lacks_way_out(const struct cay_sandbox_view *view)
         return view->network == CAY_NETWORK_NONE || view->network == CAY_NETWORK_PRIVATE;
 }
 
-/* The private network as it is to be, and what that means for the word: the one it has stays, unless it is left or nothing is to be reached. */
+/*
+ * The private network as it is to be, and what that means for the word: the one it has stays, unless it is
+ * left or nothing is to be reached.
+ */
 static void merge_member(struct update *u, const struct args *a, const struct cay_sandbox_view *view,
                          struct cay_network_wish *ret)
 {
@@ -148,7 +152,9 @@ static int merge(struct update *u, const struct args *a, const struct cay_sandbo
         if (!ret->network && (a->allow.count > 0 || (lacks_way_out(view) && a->add_allow.count > 0)))
                 ret->network = "list";
         merge_member(u, a, view, ret);
-        /* Without a way out it has no rules either, unless the request itself says some, which is a mistake. */
+        /*
+         * Without a way out it has no rules either, unless the request itself says some, which is a mistake.
+         */
         has_rules = strcmp(ret->network, "none") != 0 && strcmp(ret->network, "private") != 0;
         if (!has_rules && a->allow.count + a->add_allow.count == 0)
                 u->allow.count = 0;

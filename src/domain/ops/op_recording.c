@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was recorded of a sandbox: its figures and terminals, and one terminal as asciicast. A recording is read in slices of a round of
- * the loop each, so that a long one keeps nobody waiting.
+ * What was recorded of a sandbox: its figures and terminals, and one terminal as asciicast. A recording is
+ * read in slices of a round of the loop each, so that a long one keeps nobody waiting.
  */
 #include <errno.h>
 #include <stdlib.h>

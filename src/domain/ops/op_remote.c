@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Users' own machines for sandboxes: added with a pairing code for their agents, listed, removed (docs/remote.md). */
+/*
+ * Users' own machines for sandboxes: added with a pairing code for their agents, listed, removed
+ * (docs/remote.md).
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,8 +190,9 @@ static void on_added(struct cay_job *job)
 }
 
 /*
- * The daemon reaches more than its callers may: only an administrator's machine may be within its own network, or on a connection that is
- * not encrypted. What a name leads to is judged by cay-net each time it is dialled.
+ * The daemon reaches more than its callers may: only an administrator's machine may be within its own
+ * network, or on a connection that is not encrypted. What a name leads to is judged by cay-net each time it
+ * is dialled.
  */
 static int take_url(const struct cay_op_call *c, const char *text, struct cay_machine *m,
                     struct cay_error *err)

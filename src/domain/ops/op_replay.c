@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sandbox_replay: runs what was recorded of a sandbox again, in a new sandbox with the files with which the recording began, and tells
- * where the results differ. The new sandbox is removed afterwards, unless it is to be kept.
+ * sandbox_replay: runs what was recorded of a sandbox again, in a new sandbox with the files with which the
+ * recording began, and tells where the results differ. The new sandbox is removed afterwards, unless it is to
+ * be kept.
  */
 #include <stdlib.h>
 #include <string.h>

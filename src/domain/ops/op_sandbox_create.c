@@ -356,7 +356,10 @@ static int fill_init(const struct cay_op_call *c, const struct cay_template *t,
         return *ret_none ? cay_engine_caps_check(engine->name, engine->caps, CAY_ENGINE_CAN_NO_INIT, err) : 0;
 }
 
-/* The descriptor that came with the request, a folder below workspace_roots, or a path that means something elsewhere. */
+/*
+ * The descriptor that came with the request, a folder below workspace_roots, or a path that means something
+ * elsewhere.
+ */
 static int find_workspace(struct cay_op_call *c, const struct cay_create_args *a,
                           const struct cay_engine_view *engine, struct cay_sandbox_new *what,
                           struct cay_error *err)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Secrets of an owner, for requests of sandboxes: set, listed without their values, removed (docs/network.md). */
+/*
+ * Secrets of an owner, for requests of sandboxes: set, listed without their values, removed
+ * (docs/network.md).
+ */
 #include <stdlib.h>
 #include <string.h>
 

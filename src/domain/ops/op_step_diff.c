@@ -2,10 +2,10 @@
 /*
  * What changed between two steps of a sandbox, or between one and now (docs/time.md).
  *
- * Theory of operation. Nobody on the host reads what is in a layer. A sandbox of the same template is made for
- * this alone: without a network, with both layers mounted read-only, and destroyed afterwards. Its init compares
- * them (cay-init/files_compare.c). For "now" a snapshot is taken first, and removed afterwards; both expire by
- * themselves if the front dies in between.
+ * Theory of operation. Nobody on the host reads what is in a layer. A sandbox of the same template is made
+ * for this alone: without a network, with both layers mounted read-only, and destroyed afterwards. Its init
+ * compares them (cay-init/files_compare.c). For "now" a snapshot is taken first, and removed afterwards; both
+ * expire by themselves if the front dies in between.
  */
 #include <stdlib.h>
 #include <string.h>

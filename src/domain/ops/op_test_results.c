@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Results of tests as data: read from a file in the sandbox, or from a command's output. domain/test_results reads the bytes as they come;
- * the answer is written meanwhile and has a maximum, whatever is in them. What is wrong with the bytes is told in the answer
- * (`problem`) and does not cost the cases that were read before: a test program that was killed leaves half a file.
+ * Results of tests as data: read from a file in the sandbox, or from a command's output. domain/test_results
+ * reads the bytes as they come; the answer is written meanwhile and has a maximum, whatever is in them. What
+ * is wrong with the bytes is told in the answer (`problem`) and does not cost the cases that were read
+ * before: a test program that was killed leaves half a file.
  */
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An op as a tool of models: what its row adds to route, fields and result. Whoever lists tools (dialects/mcp) makes name, schema,
- * annotations, checks and the call from the row. A tool that does more than one call has a function there, and this struct all the same.
+ * An op as a tool of models: what its row adds to route, fields and result. Whoever lists tools
+ * (dialects/mcp) makes name, schema, annotations, checks and the call from the row. A tool that does more
+ * than one call has a function there, and this struct all the same.
  */
 #pragma once
 

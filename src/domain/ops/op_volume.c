@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Named volumes of an owner: they come with the first sandbox that names them, stay when sandboxes go, and are listed and removed here. */
+/*
+ * Named volumes of an owner: they come with the first sandbox that names them, stay when sandboxes go, and
+ * are listed and removed here.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The start of every op: before one that works inside a sandbox runs, a sandbox that sleeps is woken, and the recording of one that is
- * to be recorded begins.
+ * The start of every op: before one that works inside a sandbox runs, a sandbox that sleeps is woken, and the
+ * recording of one that is to be recorded begins.
  */
 #include <stdlib.h>
 #include <string.h>

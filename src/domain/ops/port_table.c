@@ -21,7 +21,10 @@ static void note(struct cay_port_table *t, unsigned port)
         t->count++;
 }
 
-/* "  0: 0100007F:1F90 00000000:0000 0A …": the local port and the state. The head line has no colon in its second word. */
+/*
+ * "  0: 0100007F:1F90 00000000:0000 0A …": the local port and the state. The head line has no colon in its
+ *    second word.
+ */
 static void read_line(struct cay_port_table *t, char *line)
 {
         char *save = NULL, *words[4] = { NULL }, *colon, *end;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The listening ports of the kernel's tables of sockets (/proc/net/tcp, tcp6), read inside a sandbox: hostile text. It comes in pieces and is
- * read line by line; nothing is kept but the ports, so its length does not matter.
+ * The listening ports of the kernel's tables of sockets (/proc/net/tcp, tcp6), read inside a sandbox: hostile
+ * text. It comes in pieces and is read line by line; nothing is kept but the ports, so its length does not
+ * matter.
  */
 #pragma once
 

@@ -2,11 +2,13 @@
 /*
  * Runs a recording again in another sandbox, and compares.
  *
- * Theory of operation. The items of the recording are done one after the other, in their order: commands are started, get their input and
- * signals, files are written. Where the recording says that a command ended, its counterpart is waited for and compared: exit code, signal,
- * cause, the digests of its output where both are known. So commands that ran at once do so again. What was ended from outside is ended, and
- * not compared. What is typed into a terminal is typed when the terminal has shown as much as it had then, or shows nothing more for a
- * while: programs that are asked before they listen answer in another order. Kernels of contexts are run again, but what they print (times, numbers of runs) is not compared.
+ * Theory of operation. The items of the recording are done one after the other, in their order: commands are
+ * started, get their input and signals, files are written. Where the recording says that a command ended, its
+ * counterpart is waited for and compared: exit code, signal, cause, the digests of its output where both are
+ * known. So commands that ran at once do so again. What was ended from outside is ended, and not compared.
+ * What is typed into a terminal is typed when the terminal has shown as much as it had then, or shows nothing
+ * more for a while: programs that are asked before they listen answer in another order. Kernels of contexts
+ * are run again, but what they print (times, numbers of runs) is not compared.
  */
 #pragma once
 

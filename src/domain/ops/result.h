@@ -5,7 +5,8 @@
  * member that is not optional, of its kind, and no other.
  *
  * A row may also say where its value is in a struct (CAY_RESULT_MEMBER), or which function computes it. Such
- * rows write the answer: cay_op_put_members takes a struct and its table. The op writes the other rows itself.
+ * rows write the answer: cay_op_put_members takes a struct and its table. The op writes the other rows
+ * itself.
  */
 #pragma once
 

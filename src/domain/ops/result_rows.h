@@ -70,7 +70,10 @@
         {                                                                                                    \
                 return function(value);                                                                      \
         }
-/* What has rows of its own: a struct inside, its members among these, a struct pointed to, these members as an object. */
+/*
+ * What has rows of its own: a struct inside, its members among these, a struct pointed to, these members as
+ * an object.
+ */
 #define FLAGS_OBJECT 0
 #define FLAGS_ALSO 0
 #define FLAGS_LIST 0

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation. A confirmation covers everything that decides what runs: it is passed to sandbox_create as the
- * purpose. The template can require it; for code from a chat message, the code's effect can (domain/intent/danger.c).
- * A sandbox that is not kept has a lifetime that ends soon after its command's, so a front that dies in the middle
- * leaves nothing forever.
+ * Theory of operation. A confirmation covers everything that decides what runs: it is passed to
+ * sandbox_create as the purpose. The template can require it; for code from a chat message, the code's effect
+ * can (domain/intent/danger.c). A sandbox that is not kept has a lifetime that ends soon after its command's,
+ * so a front that dies in the middle leaves nothing forever.
  */
 #include "domain/ops/run_request.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the request for a one-shot run asks for: the arguments of sandbox_create and exec_run that carry it out. */
+/*
+ * What the request for a one-shot run asks for: the arguments of sandbox_create and exec_run that carry it
+ * out.
+ */
 #ifndef CAY_DOMAIN_OPS_RUN_REQUEST_H
 #define CAY_DOMAIN_OPS_RUN_REQUEST_H
 
@@ -26,8 +29,10 @@ struct cay_run_request {
         bool keep;            /* the sandbox stays */
 };
 
-/* Fills *r from `args`, with the bounds of the caller of `call`. At a failure *ret_field names the argument, or is
- * NULL. */
+/*
+ * Fills *r from `args`, with the bounds of the caller of `call`. At a failure *ret_field names the argument,
+ * or is NULL.
+ */
 int cay_run_request_fill(struct cay_run_request *r, const struct cay_op_call *call,
                          const struct cay_run_args *args, const char **ret_field, struct cay_error *err);
 

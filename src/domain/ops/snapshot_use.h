@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sandbox that is made of a snapshot: which one a request means, and what the snapshot fills in. What the request says
- * counts first, then the snapshot, then the template that the snapshot was made of.
+ * A sandbox that is made of a snapshot: which one a request means, and what the snapshot fills in. What the
+ * request says counts first, then the snapshot, then the template that the snapshot was made of.
  */
 #pragma once
 
@@ -14,8 +14,8 @@ struct cay_snapshot_use {
 };
 
 /*
- * By `snapshot`, or by a `template` that is no template of the registry but a snapshot of the caller. CAY_NOT_FOUND;
- * CAY_CONFLICT: both are named and do not fit. *ret_field: the one that is wrong.
+ * By `snapshot`, or by a `template` that is no template of the registry but a snapshot of the caller.
+ * CAY_NOT_FOUND; CAY_CONFLICT: both are named and do not fit. *ret_field: the one that is wrong.
  */
 int cay_op_snapshot_choose(const struct cay_op_call *c, struct cay_snapshot_use *ret, const char **ret_field,
                            struct cay_error *err);

@@ -146,7 +146,10 @@ SHARED_RESULT(cay_result_sandbox, "Sandbox", AS("sandbox_id", TEXT, SANDBOX, id)
 
 #define EXEC struct cay_exec_view
 
-/* A host as rules name it: evil.example:443, [2001:db8::1]:22, and without a port where only its name was looked up. */
+/*
+ * A host as rules name it: evil.example:443, [2001:db8::1]:22, and without a port where only its name was
+ * looked up.
+ */
 static void put_target(char *ret, size_t size, const struct cay_exec_blocked *b)
 {
         bool is_v6 = strchr(b->host, ':') && b->port > 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A terminal's recording as asciicast v2: a line of JSON with its size, then a line for each change: [seconds, "o", text], or
- * [seconds, "r", "COLSxROWS"] where the terminal got a new size. A character whose bytes come in two pieces is told with the second one.
+ * A terminal's recording as asciicast v2: a line of JSON with its size, then a line for each change:
+ * [seconds, "o", text], or [seconds, "r", "COLSxROWS"] where the terminal got a new size. A character whose
+ * bytes come in two pieces is told with the second one.
  */
 #pragma once
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One entry of a recording: what was asked of a sandbox, or what came of it. Its kind says what its numbers and texts are
- * (item_kinds.def).
+ * One entry of a recording: what was asked of a sandbox, or what came of it. Its kind says what its numbers
+ * and texts are (item_kinds.def).
  *
- * Encoding: kind (1 byte), the milliseconds since the recording began (8), the count of numbers (1), the numbers (8 each), the count of
- * texts (4), and each text as its length (4), its bytes and a NUL. Little-endian.
+ * Encoding: kind (1 byte), the milliseconds since the recording began (8), the count of numbers (1), the
+ * numbers (8 each), the count of texts (4), and each text as its length (4), its bytes and a NUL.
+ * Little-endian.
  */
 #pragma once
 

@@ -2,10 +2,11 @@
 /*
  * A file of encrypted entries that only grows.
  *
- * Format. 8 bytes of magic, 32 random bytes, then entries: a length (4 bytes, little-endian) and so many sealed bytes (domain/auth/seal.h),
- * bound to the number of the entry. The key is an HMAC of the daemon's seed over the name and the random bytes, so an entry of one file opens
- * in no other. An entry that was changed, moved or removed in the middle is damage; a cut end is not noticed. What a death left of
- * an entry is dropped when the file is opened for writing again.
+ * Format. 8 bytes of magic, 32 random bytes, then entries: a length (4 bytes, little-endian) and so many
+ * sealed bytes (domain/auth/seal.h), bound to the number of the entry. The key is an HMAC of the daemon's
+ * seed over the name and the random bytes, so an entry of one file opens in no other. An entry that was
+ * changed, moved or removed in the middle is damage; a cut end is not noticed. What a death left of an entry
+ * is dropped when the file is opened for writing again.
  */
 #pragma once
 
@@ -28,7 +29,10 @@ struct cay_sealed_log {
 /* A new file in this folder, readable by this process's user alone. 0 or -errno. */
 int cay_sealed_log_create(struct cay_sealed_log *l, int dir, const char *name,
                           const uint8_t seed[CAY_SEALED_LOG_SEED]);
-/* One that is there, behind its last whole entry; each is told. -ENOENT; -EBADMSG: it is no such file, or was changed. */
+/*
+ * One that is there, behind its last whole entry; each is told. -ENOENT; -EBADMSG: it is no such file, or was
+ * changed.
+ */
 int cay_sealed_log_open(struct cay_sealed_log *l, int dir, const char *name,
                         const uint8_t seed[CAY_SEALED_LOG_SEED],
                         void (*each)(void *ctx, const uint8_t *bytes, size_t len), void *ctx);

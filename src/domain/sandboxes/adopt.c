@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Start-up: three lists become one. The store says what should exist, the engine what exists, and each box (in
- * WELCOME) what runs in it; spools say how much output had arrived. Everything is then adopted, lost with a cause, or
- * removed.
+ * Start-up: three lists become one. The store says what should exist, the engine what exists, and each box
+ * (in WELCOME) what runs in it; spools say how much output had arrived. Everything is then adopted, lost with
+ * a cause, or removed.
  *
  *   record says    engine has a box   →
  *   lives          yes                adopted: a new link; commands continue after the last byte in their spool
@@ -400,7 +400,8 @@ int cay_adopt_begin(struct cay_service *s, struct cay_error *err)
         }
         cay_left_tell(s);
         cay_network_open(s);
-        s->adopting++; /* this loop itself: if there is nothing else, on_ready is still called from the loop */
+        /* this loop itself: if there is nothing else, on_ready is still called from the loop */
+        s->adopting++;
         for (unsigned i = 0; i < s->count; i++) {
                 struct cay_sandbox *sb = s->sorted[i];
 

@@ -115,7 +115,10 @@ static void lose_files(struct cay_sandbox *sb)
                                  "its files are gone; a start makes it without files");
 }
 
-/* This is told once. One that is ending is stored again when that is done; a start that is under way finds out by itself. */
+/*
+ * This is told once. One that is ending is stored again when that is done; a start that is under way finds
+ * out by itself.
+ */
 void cay_adopt_on_files_lost(void *ctx, const char *id)
 {
         struct cay_engine_row *row = ctx;

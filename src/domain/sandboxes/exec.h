@@ -31,7 +31,10 @@ struct cay_exec_new {             /* zeroed: defaults */
         unsigned rows, cols;      /* 0: 24 by 80 */
         const char *term;         /* TERM with a tty; NULL: xterm-256color */
         bool background;          /* for views; the service treats both alike */
-        bool waits; /* the caller reports nothing before its end, and gives its input at once: a short one is stored once */
+        /*
+         * the caller reports nothing before its end, and gives its input at once: a short one is stored once
+         */
+        bool waits;
         bool checkpoint;       /* makes a step before it (step.h), as with the sandbox's option */
         uint64_t timeout_ms;   /* 0: the sandbox's wall_ms (0 there: none) */
         uint64_t cpu_time_ms;  /* 0: the sandbox's */
@@ -39,8 +42,8 @@ struct cay_exec_new {             /* zeroed: defaults */
         bool output_cut;       /* at the limit: drop the rest instead of ending it */
         const char *claim;     /* as in struct cay_sandbox_new; the first result is an exec's id */
         /*
-         * It is the kernel of this context, for this language (domain/contexts). Then it has no wall time, and while nobody watches
-         * it, it does not count as use of its sandbox. NULL: none.
+         * It is the kernel of this context, for this language (domain/contexts). Then it has no wall time,
+         * and while nobody watches it, it does not count as use of its sandbox. NULL: none.
          */
         const char *context, *language;
 };
@@ -72,7 +75,8 @@ struct cay_exec_blocked { /* what a command could not reach */
         char host[256];   /* a name or an address */
         unsigned port;    /* 0: its name was not even looked up */
         uint64_t count;
-        bool is_failure; /* it is allowed, and did not answer, or its name is not known; otherwise the policy refused it */
+        /* it is allowed, and did not answer, or its name is not known; otherwise the policy refused it */
+        bool is_failure;
 };
 
 struct cay_exec_network { /* while it ran; others in the sandbox may have caused it */

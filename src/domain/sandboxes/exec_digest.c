@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Digests of what commands print, for the journal: SHA-256 of the first CAY_EXEC_DIGEST_MAX bytes of each stream, as they come. A command
- * that outlived its front has none: what came before is not hashed again.
+ * Digests of what commands print, for the journal: SHA-256 of the first CAY_EXEC_DIGEST_MAX bytes of each
+ * stream, as they come. A command that outlived its front has none: what came before is not hashed again.
  */
 #include "domain/auth/digest.h"
 #include "domain/sandboxes/service_priv.h"

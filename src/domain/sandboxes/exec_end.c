@@ -5,10 +5,10 @@
  * Theory of operation. Init's END is written into the spool's header when it arrives, before init is told to
  * forget the command: from then on the end survives this process. The rest happens from the loop. If the
  * command failed, the engine is asked for the box's figures (was it memory?). Then the cause is decided and
- * committed, and only then is anybody told. A short
- * command that somebody waits for has one commit, for its start and its end (exec_start.c). A command that ends without an END (its sandbox went, or its time
- * is over and init is silent) is judged by what is known. A failed commit is retried; the end itself is safe
- * in the spool.
+ * committed, and only then is anybody told. A short command that somebody waits for has one commit, for its
+ * start and its end (exec_start.c). A command that ends without an END (its sandbox went, or its time is over
+ * and init is silent) is judged by what is known. A failed commit is retried; the end itself is safe in the
+ * spool.
  */
 #include <errno.h>
 #include <inttypes.h>

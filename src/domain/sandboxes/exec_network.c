@@ -2,10 +2,11 @@
 /*
  * What the network refused, or could not reach, while a command ran.
  *
- * Theory of operation. The broker tells each entry of its log as it is written; the commands that run in that sandbox note it. Before a
- * command is judged the broker is asked something: its answers come in order, so that all it wrote before is here. What
- * came of it is stored with the command's end. Of a sandbox without a network there is no log: then the end of the
- * command's output says whether that was why it failed (domain/network/complaint.h).
+ * Theory of operation. The broker tells each entry of its log as it is written; the commands that run in that
+ * sandbox note it. Before a command is judged the broker is asked something: its answers come in order, so
+ * that all it wrote before is here. What came of it is stored with the command's end. Of a sandbox without a
+ * network there is no log: then the end of the command's output says whether that was why it failed
+ * (domain/network/complaint.h).
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -133,7 +134,10 @@ void cay_exec_note_no_network(struct cay_exec *x)
                 x->network->lacks_one = true;
 }
 
-/* For the record: "-" lacks a network, "q" over quota, "b HOST PORT COUNT" blocked, "f …" failed; each ended by ";". */
+/*
+ * For the record: "-" lacks a network, "q" over quota, "b HOST PORT COUNT" blocked, "f …" failed; each ended
+ * by ";".
+ */
 
 void cay_exec_network_text(const struct cay_exec *x, struct cay_buf *out)
 {

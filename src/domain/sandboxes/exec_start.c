@@ -88,8 +88,8 @@ static void on_start_told(struct cay_async *e, const struct cay_error *err)
 }
 
 /*
- * One that has ended meanwhile tells it with its end; so does one whose sandbox is being stopped. Nobody waits
- * for this event of a command that may end soon.
+ * One that has ended meanwhile tells it with its end; so does one whose sandbox is being stopped. Nobody
+ * waits for this event of a command that may end soon.
  */
 void cay_exec_tell_start(struct cay_exec *x)
 {
@@ -511,7 +511,10 @@ static int fill_new(struct cay_sandbox *sb, struct cay_exec *x, const struct cay
         x->waits = w->waits && !w->background && !w->tty && w->context == NULL;
         x->rows = (uint16_t)(w->rows > 0 ? w->rows : 24);
         x->cols = (uint16_t)(w->cols > 0 ? w->cols : 80);
-        /* The sandbox's limit is for commands that work. A terminal waits for a person, a kernel for its next run. */
+        /*
+         * The sandbox's limit is for commands that work. A terminal waits for a person, a kernel for its next
+         * run.
+         */
         x->timeout_ms = w->timeout_ms > 0                                  ? w->timeout_ms
                         : cay_exec_is_terminal(x) || cay_exec_is_kernel(x) ? 0
                                                                            : sb->limits.wall_ms;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is changed in the files of a sandbox from outside, for its journal and its recording: one note for each channel that changes
- * files, with the digest of all bytes that are written through it. The event is stored right after the end, which does not wait for it.
+ * What is changed in the files of a sandbox from outside, for its journal and its recording: one note for
+ * each channel that changes files, with the digest of all bytes that are written through it. The event is
+ * stored right after the end, which does not wait for it.
  */
 #include "domain/auth/digest.h"
 #include "domain/sandboxes/channel.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The front's kill points: test builds die at the step that CAY_TEST_KILL=front@STEP names; others do nothing. */
+/*
+ * The front's kill points: test builds die at the step that CAY_TEST_KILL=front@STEP names; others do
+ * nothing.
+ */
 #pragma once
 
 enum cay_kill_point {

@@ -3,8 +3,8 @@
  * The state of the warm pool: which shapes of boxes are wanted, how many of each are ready or being made, and
  * what is to be done next. Plain data, without an engine and without a clock: sandbox_pool.c does the work.
  *
- * A box is made for one exact shape and is used once. It is MAKING, then READY, then it leaves the pool: claimed
- * by a sandbox, or dropped (it died, it is old, its shape is no longer asked for, there is no room).
+ * A box is made for one exact shape and is used once. It is MAKING, then READY, then it leaves the pool:
+ * claimed by a sandbox, or dropped (it died, it is old, its shape is no longer asked for, there is no room).
  */
 #pragma once
 
@@ -80,8 +80,8 @@ void cay_pool_done(struct cay_pool *p); /* made boxes were taken out before */
 
 bool cay_pool_shape_equals(const struct cay_pool_shape *a, const struct cay_pool_shape *b);
 /*
- * A sandbox of this shape is asked for, and so many are to be kept ready (0: none; or CAY_POOL_LEARNED). A ready box, the oldest one,
- * which has left the pool with `ret`; false: there is none.
+ * A sandbox of this shape is asked for, and so many are to be kept ready (0: none; or CAY_POOL_LEARNED). A
+ * ready box, the oldest one, which has left the pool with `ret`; false: there is none.
  */
 bool cay_pool_claim(struct cay_pool *p, const struct cay_pool_shape *shape, unsigned want, uint64_t now_ms,
                     struct cay_pool_box *ret);
@@ -89,7 +89,10 @@ bool cay_pool_claim(struct cay_pool *p, const struct cay_pool_shape *shape, unsi
 const struct cay_pool_shape *cay_pool_next(const struct cay_pool *p, uint64_t now_ms);
 /* One of this shape is being made. */
 void cay_pool_begin(struct cay_pool *p, const struct cay_pool_shape *shape, const char *id);
-/* made: taken, it is ready. NULL: it could not be made. False: nobody waits for it any more, made is the caller's. */
+/*
+ * made: taken, it is ready. NULL: it could not be made. False: nobody waits for it any more, made is the
+ * caller's.
+ */
 bool cay_pool_end(struct cay_pool *p, const char *id, struct cay_pool_made *made, uint64_t now_ms);
 /* Whether this box is in the pool, and of this engine. */
 bool cay_pool_is_of(struct cay_pool *p, const char *id, const void *engine);

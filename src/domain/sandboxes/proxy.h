@@ -2,11 +2,12 @@
 /*
  * The way out of sandboxes whose engine cannot hand over the sockets of their network namespace (Docker).
  *
- * Theory of operation. cay-init listens on the sandbox's loopback and gives each connection to a channel of kind ACCEPT (docs/box-link.md). One
- * such channel waits at any time. When it has a connection, the broker gets one end of a stream, and the bytes are moved between the other end and
- * the channel here; what they ask for is the broker's to judge, as of everybody. Bytes that the broker does not take are not
- * acknowledged, so they wait in the sandbox. With the link, this process or the broker all of them end. A sandbox may be older than this
- * process: no such channel is opened before its cay-init has said that it knows the kind.
+ * Theory of operation. cay-init listens on the sandbox's loopback and gives each connection to a channel of
+ * kind ACCEPT (docs/box-link.md). One such channel waits at any time. When it has a connection, the broker
+ * gets one end of a stream, and the bytes are moved between the other end and the channel here; what they ask
+ * for is the broker's to judge, as of everybody. Bytes that the broker does not take are not acknowledged, so
+ * they wait in the sandbox. With the link, this process or the broker all of them end. A sandbox may be older
+ * than this process: no such channel is opened before its cay-init has said that it knows the kind.
  */
 #pragma once
 

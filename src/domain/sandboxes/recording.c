@@ -6,7 +6,10 @@
 #define ITEM_MAX CAY_SEALED_LOG_ENTRY_MAX
 #define PIECE (128u * 1024)
 
-/* Parts of names of variables that hold secrets, most of the time; and beginnings of values that are some, whatever their names. */
+/*
+ * Parts of names of variables that hold secrets, most of the time; and beginnings of values that are some,
+ * whatever their names.
+ */
 static const char *const secret_names[] = { "TOKEN",  "SECRET", "PASS",    "CREDENTIAL", "AUTH",
                                             "KEY",    "COOKIE", "_PWD",    "_DSN",       "SESSION",
                                             "BEARER", "JWT",    "PRIVATE", "SIGNATURE" };

@@ -2,15 +2,16 @@
 /*
  * Recordings: what was asked of a sandbox and what came of it, so that it can be run again (options.record).
  *
- * Theory of operation. A recording begins with the first request that works in the sandbox: before it, a step is made
- * (step.h), with whose files a replay begins. From then on commands with their words, variables and input, uploads and
- * other changes of files, and what terminals show are appended to an encrypted file in the folder of outputs
- * (domain/recordings), whose key is not in the database. Variables whose names look like those of secrets are kept by name
- * alone. A recording ends when it is CAY_RECORDING_MAX long, when it cannot be written, or when the sandbox is undone; it
- * says so itself, and the journal does. It goes with its sandbox.
+ * Theory of operation. A recording begins with the first request that works in the sandbox: before it, a step
+ * is made (step.h), with whose files a replay begins. From then on commands with their words, variables and
+ * input, uploads and other changes of files, and what terminals show are appended to an encrypted file in the
+ * folder of outputs (domain/recordings), whose key is not in the database. Variables whose names look like
+ * those of secrets are kept by name alone. A recording ends when it is CAY_RECORDING_MAX long, when it cannot
+ * be written, or when the sandbox is undone; it says so itself, and the journal does. It goes with its
+ * sandbox.
  *
- * The file is written as things happen: what a front that dies had not written is missing, and what a command did
- * meanwhile is added by the next front, except for digests.
+ * The file is written as things happen: what a front that dies had not written is missing, and what a command
+ * did meanwhile is added by the next front, except for digests.
  */
 #pragma once
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* May this sandbox be made? Its values, and what there is room for: in all, for its owner, and on the disk. */
+/*
+ * May this sandbox be made? Its values, and what there is room for: in all, for its owner, and on the disk.
+ */
 #include <sys/statvfs.h>
 
 #include "domain/sandboxes/service_priv.h"

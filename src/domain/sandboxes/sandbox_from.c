@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A new sandbox with the files of a snapshot: they are copied before its box is made, and the box goes on with them. */
+/*
+ * A new sandbox with the files of a snapshot: they are copied before its box is made, and the box goes on
+ * with them.
+ */
 #include "foundation/base/str.h"
 #include "domain/sandboxes/snapshot_priv.h"
 

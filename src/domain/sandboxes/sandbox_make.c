@@ -2,11 +2,11 @@
 /*
  * create and start.
  *
- * Theory of operation. All input is checked before anything is made (sandbox_check.c). First the client's claim is looked up;
- * concurrent requests with one claim meet here, in memory. The engine makes the box, then READY, the claim
- * and the event are committed in one batch, then the call is answered. Nothing is stored before the box
- * exists. If this process dies in between, it leaves a box without a record, which the next start removes,
- * and an unused claim. Any failure after the box exists destroys it again.
+ * Theory of operation. All input is checked before anything is made (sandbox_check.c). First the client's
+ * claim is looked up; concurrent requests with one claim meet here, in memory. The engine makes the box, then
+ * READY, the claim and the event are committed in one batch, then the call is answered. Nothing is stored
+ * before the box exists. If this process dies in between, it leaves a box without a record, which the next
+ * start removes, and an unused claim. Any failure after the box exists destroys it again.
  */
 #include <errno.h>
 #include <fcntl.h>

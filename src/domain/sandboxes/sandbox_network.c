@@ -177,7 +177,10 @@ void cay_network_tend_soon(struct cay_service *s)
         cay_timer_set(s->loop, &s->network_timer, 1, on_again);
 }
 
-/* The broker does not have it, or was told of it by another process, which may have stored something else since. */
+/*
+ * The broker does not have it, or was told of it by another process, which may have stored something else
+ * since.
+ */
 static bool wants_network(const struct cay_sandbox *sb)
 {
         struct cay_network_broker *n = sb->service->env.network;

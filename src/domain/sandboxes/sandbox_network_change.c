@@ -2,11 +2,13 @@
 /*
  * Changing the network of a sandbox.
  *
- * Theory of operation. What holds from now on is stored first. Then it is applied, if there is a box: the kernel's rules in it by the engine,
- * and what it may reach by the broker, which ends connections that are not allowed any more. A box that had no network gets sockets. One
- * that is to have none any more is dropped by the broker. Only then is the request answered. A process that ends in between leaves the
- * record; the next one applies what is stored to every box whose broker it did not tell itself (network_synced). What cannot be
- * applied now is tried again (cay_network_tend), and the answer says so. A network that cannot be given at all (no nf_tables) is taken back.
+ * Theory of operation. What holds from now on is stored first. Then it is applied, if there is a box: the
+ * kernel's rules in it by the engine, and what it may reach by the broker, which ends connections that are
+ * not allowed any more. A box that had no network gets sockets. One that is to have none any more is dropped
+ * by the broker. Only then is the request answered. A process that ends in between leaves the record; the
+ * next one applies what is stored to every box whose broker it did not tell itself (network_synced). What
+ * cannot be applied now is tried again (cay_network_tend), and the answer says so. A network that cannot be
+ * given at all (no nf_tables) is taken back.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -131,7 +133,10 @@ static void on_in_force(struct cay_async *e, const struct cay_error *err)
         answer(e, &(struct cay_error){ 0 });
 }
 
-/* What the broker is to allow; fd: of the box's sockets, which it has not; -1: it has them, or there are none. */
+/*
+ * What the broker is to allow; fd: of the box's sockets, which it has not; -1: it has them, or there are
+ * none.
+ */
 static void tell_broker_take(struct cay_sandbox *sb, struct cay_async *e, int fd)
 {
         struct cay_network_broker *n = sb->service->env.network;

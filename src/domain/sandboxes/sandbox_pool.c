@@ -5,12 +5,13 @@
  * Theory of operation. A template (or the setting `pool`) says how many boxes of each of its shapes are kept
  * ready. The first create of a shape is made as always and starts its pool; later ones claim a box. A waiting
  * box has an id that nobody knows, a secret of its own, no record and no link: its init waits for the first
- * HELLO, so nothing was ever run, written or said in it (but an interpreter that waits, cay-init/warm.h). The claim gives the box's id to the sandbox; name,
- * owner, labels and environment are the sandbox's and were never the box's. What differs inside (a workspace, a
- * network, ports, volumes, limits) is another shape or is made cold.
+ * HELLO, so nothing was ever run, written or said in it (but an interpreter that waits, cay-init/warm.h). The
+ * claim gives the box's id to the sandbox; name, owner, labels and environment are the sandbox's and were
+ * never the box's. What differs inside (a workspace, a network, ports, volumes, limits) is another shape or
+ * is made cold.
  *
- * A claimed box never returns. One that dies is dropped when the engine says so, and its link is looked at once
- * more at the claim. After the death of this process, the next one removes boxes without a record.
+ * A claimed box never returns. One that dies is dropped when the engine says so, and its link is looked at
+ * once more at the claim. After the death of this process, the next one removes boxes without a record.
  *
  * Boxes are made one at a time and a moment after the last create, so that they do not compete with the work
  * that took one; a pool that is half empty is filled at once.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Secrets that a sandbox's requests get. The sandbox has names and placeholders, which are stored with it; the values are known to whoever
- * answers secrets_text, and pass through here on their way to the broker.
+ * Secrets that a sandbox's requests get. The sandbox has names and placeholders, which are stored with it;
+ * the values are known to whoever answers secrets_text, and pass through here on their way to the broker.
  */
 #include <string.h>
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sleep: a sandbox that was not used for a while (options.sleep_after_s) is paused by the daemon, which gives its memory back to the
- * host (sandbox_change.c), and is resumed by the next request that needs it.
+ * Sleep: a sandbox that was not used for a while (options.sleep_after_s) is paused by the daemon, which gives
+ * its memory back to the host (sandbox_change.c), and is resumed by the next request that needs it.
  *
- * Theory of operation. A sleeper is a paused sandbox with options.asleep, which is stored with that state and cleared with the next
- * one. Whoever needs its inside waits for cay_service_wake first. Connections to ports do not wait: what they send stays in the link
- * until init runs again. A wake during the way to sleep is done when that is over. A sandbox that a client paused is no sleeper.
+ * Theory of operation. A sleeper is a paused sandbox with options.asleep, which is stored with that state and
+ * cleared with the next one. Whoever needs its inside waits for cay_service_wake first. Connections to ports
+ * do not wait: what they send stays in the link until init runs again. A wake during the way to sleep is done
+ * when that is over. A sandbox that a client paused is no sleeper.
  */
 #include "domain/sandboxes/service_priv.h"
 

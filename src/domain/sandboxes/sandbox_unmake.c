@@ -2,13 +2,14 @@
 /*
  * stop, destroy, clean-up, and boxes that go by themselves.
  *
- * Theory of operation. What was asked for is stored first and done then: a process that dies in between leaves a box whose record says
- * STOPPED, or that has no record, and the next start removes it. A commit that fails has changed nothing. An engine that
- * fails afterwards leaves the sandbox in ERROR, to be destroyed again. The event of a stop is stored when the box is gone; a
- * record that lacks it says so (stopping), and the next start stores it when it has removed the box.
+ * Theory of operation. What was asked for is stored first and done then: a process that dies in between
+ * leaves a box whose record says STOPPED, or that has no record, and the next start removes it. A commit that
+ * fails has changed nothing. An engine that fails afterwards leaves the sandbox in ERROR, to be destroyed
+ * again. The event of a stop is stored when the box is gone; a record that lacks it says so (stopping), and
+ * the next start stores it when it has removed the box.
  *
- * A box that went by itself is the other way round: the engine takes away what is left of it (and says whether memory was the
- * reason), then its commands are judged, then all of that is stored.
+ * A box that went by itself is the other way round: the engine takes away what is left of it (and says
+ * whether memory was the reason), then its commands are judged, then all of that is stored.
  */
 #include "foundation/base/clock.h"
 #include "foundation/base/str.h"

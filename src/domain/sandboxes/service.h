@@ -136,20 +136,27 @@ struct cay_service_env { /* borrowed: everything outlives the service */
         int (*read_json)(void *ctx, const char *text, const struct cay_field *fields, void *args,
                          void **ret_doc, struct cay_error *err);
         void (*free_json)(void *ctx, void *doc);
-        /* Bytes that are kept of an owner beside sandboxes and snapshots, counted with them (max_disk_owner). NULL: none. */
+        /*
+         * Bytes that are kept of an owner beside sandboxes and snapshots, counted with them (max_disk_owner).
+         * NULL: none.
+         */
         uint64_t (*more_disk)(void *ctx, const char *owner);
         /*
-         * Secrets of requests (docs/network.md); NULL: there are none. secrets_text appends what the broker is told
-         * (domain/network/secret_text.h); secrets_ca is the certificate that boxes with secrets trust (PEM), NULL: none.
+         * Secrets of requests (docs/network.md); NULL: there are none. secrets_text appends what the broker
+         * is told (domain/network/secret_text.h); secrets_ca is the certificate that boxes with secrets trust
+         * (PEM), NULL: none.
          */
         int (*secrets_text)(void *ctx, const char *owner, const char *secrets, struct cay_buf *out);
         const char *(*secrets_ca)(void *ctx);
         void *ctx;
-        /* By which recordings are encrypted (32 bytes; recording.h); copied. NULL: nothing can be recorded. */
+        /*
+         * By which recordings are encrypted (32 bytes; recording.h); copied. NULL: nothing can be recorded.
+         */
         const uint8_t *recordings_seed;
 };
 
-struct cay_service_report { /* what the start found, for the log; every sandbox of the store is in one of the first four */
+/* what the start found, for the log; every sandbox of the store is in one of the first four */
+struct cay_service_report {
         unsigned adopted; /* continue, with their commands */
         unsigned lost;    /* should live but do not: ERROR with a cause */
         unsigned at_rest; /* STOPPED or ERROR before: unchanged */
@@ -195,7 +202,10 @@ enum cay_network {
 
 #define CAY_NETWORK_RULES_MAX 100u /* allowances of one request; the same for denials */
 
-/* The id of the owner's sandbox with this name in its private network (stopped ones count), other than `except`; NULL: none. */
+/*
+ * The id of the owner's sandbox with this name in its private network (stopped ones count), other than
+ * `except`; NULL: none.
+ */
 const char *cay_service_member_find(const struct cay_service *s, const char *owner, const char *network,
                                     const char *host, const char *except);
 
@@ -226,12 +236,15 @@ struct cay_sandbox_new {           /* zeroed: all defaults but limits */
         struct cay_limits limits;
         unsigned may_skip; /* limits (mask) that need not be enforced on this host */
         enum cay_network network;
-        const char *
-                policy; /* domain/network/policy_text.h; NULL: what the mode says. For engines with CAY_ENGINE_CAN_EGRESS */
+        /* domain/network/policy_text.h; NULL: what the mode says. For engines with CAY_ENGINE_CAN_EGRESS */
+        const char *policy;
         struct cay_field_texts ports,
                 volumes;     /* as domain/model/spec.h reads them; ports: with a bridge, or our own */
         const char *secrets; /* for requests to hosts: lines of NAME PLACEHOLDER; NULL: none. With a policy */
-        /* ids of two of the owner's snapshots or steps, mounted read-only at CAY_SANDBOX_BEFORE and _AFTER; or NULL */
+        /*
+         * ids of two of the owner's snapshots or steps, mounted read-only at CAY_SANDBOX_BEFORE and _AFTER;
+         * or NULL
+         */
         const char *compare[2];
         bool has_workspace; /* a host folder is mapped; else the workspace is a new empty folder */
         enum cay_workspace_mode workspace_mode;
@@ -263,8 +276,8 @@ struct cay_service_call {
         char id[CAY_NAME_MAX + 1];    /* of the sandbox; set by create before it returns, as far as it got */
         char first[CAY_NAME_MAX + 1]; /* after CAY_EXISTS for a claim: the first one's result */
         /*
-         * destroy: answered when it is stored that the sandbox is gone; its box is removed after that. If that
-         * fails, the sandbox is back, in ERROR with the cause.
+         * destroy: answered when it is stored that the sandbox is gone; its box is removed after that. If
+         * that fails, the sandbox is back, in ERROR with the cause.
          */
         bool early;
         struct cay_service_call *next; /* private */
@@ -288,8 +301,8 @@ void cay_service_stop(struct cay_service *s, const struct cay_viewer *v, const c
 void cay_service_pause(struct cay_service *s, const struct cay_viewer *v, const char *id,
                        struct cay_service_call *c);
 /*
- * Sleepers: sandboxes that the daemon paused because nobody used them (options.sleep_after_s). Whoever needs the inside of one wakes it
- * first. wake of a sandbox that does not sleep succeeds.
+ * Sleepers: sandboxes that the daemon paused because nobody used them (options.sleep_after_s). Whoever needs
+ * the inside of one wakes it first. wake of a sandbox that does not sleep succeeds.
  */
 bool cay_service_sleeps(struct cay_service *s, const struct cay_viewer *v, const char *id);
 void cay_service_wake(struct cay_service *s, const struct cay_viewer *v, const char *id,
@@ -323,8 +336,8 @@ struct cay_network_change {
 };
 
 /*
- * Of a sandbox with or without a box; answered when it is stored and in force. CAY_UNSUPPORTED: its engine has no networks by policy.
- * CAY_CONFLICT: another operation is under way.
+ * Of a sandbox with or without a box; answered when it is stored and in force. CAY_UNSUPPORTED: its engine
+ * has no networks by policy. CAY_CONFLICT: another operation is under way.
  */
 void cay_service_network_update(struct cay_service *s, const struct cay_viewer *v, const char *id,
                                 const struct cay_network_change *change, struct cay_service_call *c);
@@ -341,7 +354,10 @@ void cay_service_network_stats(struct cay_service *s, const struct cay_viewer *v
 void cay_service_network_log(struct cay_service *s, const struct cay_viewer *v, const char *id,
                              struct cay_service_network *c);
 void cay_service_network_done(struct cay_service_network *c);
-/* The owner has set or removed this secret: running sandboxes that use it have the new one, or none, from now on. */
+/*
+ * The owner has set or removed this secret: running sandboxes that use it have the new one, or none, from now
+ * on.
+ */
 void cay_service_secrets_changed(struct cay_service *s, const char *owner, const char *name);
 
 struct cay_sandbox_view {
@@ -361,8 +377,8 @@ struct cay_sandbox_view {
         bool holds_workspace;       /* it can be started without naming its folder again */
         const char *workspace_in;   /* as commands see it */
         struct cay_sandbox_options options;
-        uint64_t
-                memory_freed_bytes; /* PAUSED: that the pause gave back to the host; 0: nothing, or not known */
+        /* PAUSED: that the pause gave back to the host; 0: nothing, or not known */
+        uint64_t memory_freed_bytes;
         enum cay_state state;
         enum cay_cause cause;   /* of ERROR and STOPPED; else NONE */
         const char *cause_text; /* "" when there is none */
@@ -494,7 +510,10 @@ struct cay_engine_view {
 /* The nth in order of preference; false after the last. */
 /* The engine of this name lost its helper program and has a new one (cay_engine_ops.reopen_take). */
 void cay_service_engine_back(struct cay_service *s, const char *name);
-/* A machine of an owner is there again, and the engine lists its boxes and no others: those without a record are removed. */
+/*
+ * A machine of an owner is there again, and the engine lists its boxes and no others: those without a record
+ * are removed.
+ */
 void cay_service_machine_back(struct cay_service *s, const char *engine, const char *owner,
                               const char *machine);
 enum cay_machine_news {
@@ -507,7 +526,10 @@ enum cay_machine_news {
 /* For the journal. name and value say more; value NULL: nothing does. */
 void cay_service_machine_news(struct cay_service *s, const char *owner, const char *machine,
                               enum cay_machine_news news, const char *name, const char *value);
-/* Whether a box of this id may be on that machine: its sandbox is recorded for it, or there is none of that id. */
+/*
+ * Whether a box of this id may be on that machine: its sandbox is recorded for it, or there is none of that
+ * id.
+ */
 bool cay_service_machine_may_have(struct cay_service *s, const char *engine, const char *owner,
                                   const char *machine, const char *id);
 bool cay_service_engine_at(struct cay_service *s, unsigned nr, struct cay_engine_view *ret);

@@ -15,8 +15,8 @@
  *   proxy.c      the way out of Docker's
  *   sandbox_from.c       sandboxes made of them   sandbox_pool.c     boxes made ahead (pool.c: which, how many)
  *
- * Ownership. The service owns sandboxes and async operations. A sandbox owns its box client and its list of execs.
- * An exec lives while its sandbox lists it, a watcher watches it or an async operation uses it (refs).
+ * Ownership. The service owns sandboxes and async operations. A sandbox owns its box client and its list of
+ * execs. An exec lives while its sandbox lists it, a watcher watches it or an async operation uses it (refs).
  */
 #pragma once
 
@@ -613,13 +613,19 @@ void cay_network_try_again(struct cay_service *s); /* the same, soon */
 void cay_network_close(struct cay_service *s);
 
 /* sandbox_network_change.c */
-/* Its rules to its box and to the broker. call: answered when they are in force; NULL: nobody waits. before (taken): put back if it had none; NULL. */
+/*
+ * Its rules to its box and to the broker. call: answered when they are in force; NULL: nobody waits. before
+ * (taken): put back if it had none; NULL.
+ */
 void cay_network_apply(struct cay_sandbox *sb, struct cay_service_call *call,
                        struct cay_network_before *before);
 void cay_network_before_free(struct cay_network_before *b); /* accepts NULL */
 
 /* sandbox_pool.c */
-/* A new sandbox, not in the table yet: gives it a box that was made ahead (sb->pooled, and its id), if there is one. */
+/*
+ * A new sandbox, not in the table yet: gives it a box that was made ahead (sb->pooled, and its id), if there
+ * is one.
+ */
 void cay_pool_try(struct cay_sandbox *sb, unsigned want);
 bool cay_pool_use(struct cay_sandbox *sb, struct cay_async *e); /* ends e with that box; false: it has none */
 void cay_pool_unuse(struct cay_sandbox *sb);                    /* it comes to nothing: the box is removed */
@@ -639,7 +645,10 @@ void cay_sandbox_check_sleep(struct cay_sandbox *sb, uint64_t now_ms);
 void cay_sandbox_wake(struct cay_sandbox *sb, struct cay_service_call *c); /* one that sleeps */
 void cay_sandbox_wake_waiting(struct cay_sandbox *sb, const struct cay_error *err);
 void cay_sandbox_stop(struct cay_sandbox *sb, struct cay_service_call *c); /* c: NULL: none */
-/* One that rests at the end of its time to live (on_timeout) has no such end from then on. The caller stores it. */
+/*
+ * One that rests at the end of its time to live (on_timeout) has no such end from then on. The caller stores
+ * it.
+ */
 void cay_sandbox_note_expiry(struct cay_sandbox *sb);
 void cay_sandbox_destroy(struct cay_sandbox *sb, const char *why, struct cay_service_call *c);
 /* False: another operation is pending; nothing was done. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Snapshots: the files of a sandbox as they were, under an id of their own. What runs is not in them, nor is a mapped
- * folder of the host. They outlive their sandbox, the daemon and the machine's power, and end when they are removed or
- * expire. A sandbox that is made of one (struct cay_sandbox_new.snapshot) has its template, its disk limits and a copy
- * of its files; nothing that happens to either changes the other.
+ * Snapshots: the files of a sandbox as they were, under an id of their own. What runs is not in them, nor is
+ * a mapped folder of the host. They outlive their sandbox, the daemon and the machine's power, and end when
+ * they are removed or expire. A sandbox that is made of one (struct cay_sandbox_new.snapshot) has its
+ * template, its disk limits and a copy of its files; nothing that happens to either changes the other.
  *
- * Theory of operation. The engine keeps the files as a layer without a box. As with boxes, the layer is made before the
- * record, and the record is dropped before the layer is removed, so a layer that no record knows is removed at the next
- * start.
+ * Theory of operation. The engine keeps the files as a layer without a box. As with boxes, the layer is made
+ * before the record, and the record is dropped before the layer is removed, so a layer that no record knows
+ * is removed at the next start.
  */
 #pragma once
 
@@ -26,8 +26,8 @@ struct cay_snapshot_view {
         struct cay_sandbox_options options;
         struct cay_field_map env; /* of the sandbox; for those made of it, never shown */
         uint64_t bytes;           /* that its files have */
-        uint64_t
-                added; /* of those: that the disk did not have for something else when it was made; counted as its owner's */
+        /* of those: that the disk did not have for something else when it was made; counted as its owner's */
+        uint64_t added;
         bool is_shared;     /* its blocks were shared, not copied */
         uint64_t frozen_us; /* how long the sandbox stood still for it */
         uint64_t created_wall_ms;
@@ -39,8 +39,9 @@ struct cay_snapshot_view {
 };
 
 /*
- * Of a sandbox that runs, is paused or stopped. c->id becomes the snapshot's. CAY_UNSUPPORTED: its engine, or this
- * host, keeps no files. Commands that are asked for meanwhile wait; pause, resume, stop and start are refused.
+ * Of a sandbox that runs, is paused or stopped. c->id becomes the snapshot's. CAY_UNSUPPORTED: its engine, or
+ * this host, keeps no files. Commands that are asked for meanwhile wait; pause, resume, stop and start are
+ * refused.
  */
 void cay_service_snapshot(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                           const struct cay_snapshot_new *what, struct cay_service_call *c);
@@ -48,8 +49,8 @@ void cay_service_snapshot(struct cay_service *s, const struct cay_viewer *v, con
 int cay_service_snapshot_get(struct cay_service *s, const struct cay_viewer *v, const char *id_or_name,
                              struct cay_snapshot_view *ret, struct cay_error *err);
 /*
- * Newest first, of one sandbox ("" or NULL: of all), at most max. after: an id, from which on it continues; NULL. True: there
- * are more.
+ * Newest first, of one sandbox ("" or NULL: of all), at most max. after: an id, from which on it continues;
+ * NULL. True: there are more.
  */
 bool cay_service_snapshot_list(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                                const char *after, unsigned max,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the files of snapshots: snapshot.c (table, views, removal), snapshot_make.c, snapshot_record.c. */
+/*
+ * Shared by the files of snapshots: snapshot.c (table, views, removal), snapshot_make.c, snapshot_record.c.
+ */
 #pragma once
 
 #include "domain/sandboxes/service_priv.h"

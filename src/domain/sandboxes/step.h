@@ -2,13 +2,14 @@
 /*
  * Steps: the files of a sandbox as they were before each command, so that commands can be undone.
  *
- * Theory of operation. A step is a snapshot with a number of its sandbox, and a note: the command that came after
- * it. It is taken while the command waits; a command whose step cannot be taken does not run. Steps go with their
- * sandbox. They are thinned: the first one and the newest CAY_STEPS_RECENT stay; when there are more than
- * CAY_STEPS_MAX, that one of the others goes which leaves the smallest gap in time between its neighbours.
+ * Theory of operation. A step is a snapshot with a number of its sandbox, and a note: the command that came
+ * after it. It is taken while the command waits; a command whose step cannot be taken does not run. Steps go
+ * with their sandbox. They are thinned: the first one and the newest CAY_STEPS_RECENT stay; when there are
+ * more than CAY_STEPS_MAX, that one of the others goes which leaves the smallest gap in time between its
+ * neighbours.
  *
- * Going back replaces the layer of a stopped sandbox by a copy of the step's: the new one takes the old one's name
- * in one step, so that whoever dies leaves one or the other.
+ * Going back replaces the layer of a stopped sandbox by a copy of the step's: the new one takes the old one's
+ * name in one step, so that whoever dies leaves one or the other.
  */
 #pragma once
 
@@ -36,8 +37,8 @@ struct cay_service_undo {
 };
 
 /*
- * Stops it, keeps its files as a step, puts the step's files in their place, and starts it again, if it ran. Whoever dies in between
- * leaves that intention, and the next front goes on with it (undo.c).
+ * Stops it, keeps its files as a step, puts the step's files in their place, and starts it again, if it ran.
+ * Whoever dies in between leaves that intention, and the next front goes on with it (undo.c).
  */
 void cay_service_undo(struct cay_service *s, const struct cay_viewer *v, const char *sandbox,
                       struct cay_service_undo *c);

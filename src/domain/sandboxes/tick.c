@@ -2,8 +2,8 @@
 /*
  * Deadlines: a timer for each sandbox and its commands, and one for the engines and the store. A tick does
  * what is due in the store's time and sets its timer to the next deadline. The loop's clock and the store's
- * differ (a suspended machine, a clock in a test), so no timer is trusted for long: every MOST_MS all sandboxes
- * are checked.
+ * differ (a suspended machine, a clock in a test), so no timer is trusted for long: every MOST_MS all
+ * sandboxes are checked.
  */
 #include <string.h>
 
@@ -193,7 +193,10 @@ static const char *why_to_end(struct cay_sandbox *sb, uint64_t now_ms)
         return NULL;
 }
 
-/* Its time to live is over, and it is to rest then (on_timeout): pauses or stops it. False: that cannot be done. */
+/*
+ * Its time to live is over, and it is to rest then (on_timeout): pauses or stops it. False: that cannot be
+ * done.
+ */
 static bool rest(struct cay_sandbox *sb)
 {
         const char *how = sb->options.on_timeout;

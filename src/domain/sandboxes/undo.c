@@ -2,15 +2,16 @@
 /*
  * Undo: a sandbox gets the files of one of its steps again.
  *
- * Theory of operation. Four operations, each whole or not at all: stop, a step of the files as they are now (so that the undo can be
- * undone), the step's files in their place, start. When one fails, a sandbox that ran is started again, and the answer is the first
- * error: its files are then what they were.
+ * Theory of operation. Four operations, each whole or not at all: stop, a step of the files as they are now
+ * (so that the undo can be undone), the step's files in their place, start. When one fails, a sandbox that
+ * ran is started again, and the answer is the first error: its files are then what they were.
  *
- * What is intended is stored with the stop (options.undo_*), and cleared when the sandbox runs again. A front that finds a stopped
- * sandbox with it goes on: if the step of the files as they were (undo_kept) is there, the files are put in place, once more if
- * that was done already; if it is not, nothing was changed yet. Either way a sandbox that ran is started. One that was stopped
- * before keeps nothing in mind: it stays stopped, with the one or the other files. The same is done when the engine has another helper,
- * after the first one died in the middle.
+ * What is intended is stored with the stop (options.undo_*), and cleared when the sandbox runs again. A front
+ * that finds a stopped sandbox with it goes on: if the step of the files as they were (undo_kept) is there,
+ * the files are put in place, once more if that was done already; if it is not, nothing was changed yet.
+ * Either way a sandbox that ran is started. One that was stopped before keeps nothing in mind: it stays
+ * stopped, with the one or the other files. The same is done when the engine has another helper, after the
+ * first one died in the middle.
  */
 #include "foundation/base/str.h"
 #include "domain/sandboxes/snapshot_priv.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon's settings. config_keys.def has one row per key; from it come the struct, the parsing and range checks, the file,
- * the environment, the flags, `cay config` and the reference page.
+ * The daemon's settings. config_keys.def has one row per key; from it come the struct, the parsing and range
+ * checks, the file, the environment, the flags, `cay config` and the reference page.
  *
- * A later source overrides the earlier ones: default, file, .env (of a daemon, in its working folder), environment, flags. The file has
- * lines of "key = value". A value may be in double quotes (\" and \\ inside), items of a list are separated by commas, # starts a
- * comment, and a key occurs once. Errors name the file and line, the variable or the flag, and what is allowed. A value that another
- * source overrides must still be valid.
+ * A later source overrides the earlier ones: default, file, .env (of a daemon, in its working folder),
+ * environment, flags. The file has lines of "key = value". A value may be in double quotes (\" and \\
+ * inside), items of a list are separated by commas, # starts a comment, and a key occurs once. Errors name
+ * the file and line, the variable or the flag, and what is allowed. A value that another source overrides
+ * must still be valid.
  */
 #pragma once
 
@@ -84,8 +85,8 @@ struct cay_config {
 #include "domain/settings/config_keys.def"
 #undef CAY_CONFIG
         enum cay_config_source source[CAY_CONFIG_KEY_COUNT];
-        char *where
-                [CAY_CONFIG_KEY_COUNT]; /* owned: "cay.conf:12", "SANDBOX_MODE", "--data"; NULL for defaults */
+        /* owned: "cay.conf:12", "SANDBOX_MODE", "--data"; NULL for defaults */
+        char *where[CAY_CONFIG_KEY_COUNT];
 };
 
 struct cay_config_row { /* arrays, not pointers: pointers would need relocation at every start of `cay` */

@@ -28,7 +28,10 @@ static int open_folder(const char *path)
         return sys_open_at(AT_FDCWD, folder, O_PATH | O_DIRECTORY, 0);
 }
 
-/* Of a text with errors: what is missing is told with them, so that nobody has to check twice. What an error hides is not judged. */
+/*
+ * Of a text with errors: what is missing is told with them, so that nobody has to check twice. What an error
+ * hides is not judged.
+ */
 static void look_for_files(struct cay_registry *r, const char *path, struct cay_notes *notes)
 {
         cay_auto_close int fd = open_folder(path);

@@ -134,7 +134,9 @@ static bool is_made_by(const struct cay_template *t, const struct cay_registry_p
         return is_first_word(place->engines, engine);
 }
 
-/* With an engine of images, one replaces the machine's programs, and its content is unknown before it runs. */
+/*
+ * With an engine of images, one replaces the machine's programs, and its content is unknown before it runs.
+ */
 static bool is_imaged(const struct cay_template *t, const struct cay_registry_place *place)
 {
         for (const struct cay_registry_engine *e = cay_registry_engines; e->name; e++)

@@ -13,7 +13,10 @@ struct cay_registry {
         unsigned *lines, *columns; /* in mem: where each template stands */
 };
 
-/* cay_registry_parse, but *ret is what could be read also where there are errors (-1); NULL: nothing. For `check`, never for use. */
+/*
+ * cay_registry_parse, but *ret is what could be read also where there are errors (-1); NULL: nothing. For
+ * `check`, never for use.
+ */
 int cay_registry_parse_all(const char *origin, const char *text, size_t len, struct cay_notes *notes,
                            struct cay_registry **ret);
 /* Whether the file that it is built from is missing in that folder; t->why says so. */

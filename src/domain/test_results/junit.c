@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JUnit XML: testsuite elements with testcase elements, whose child says how the case ended. Elements that are not known (properties,
- * system-out, flakyFailure …) are passed over with everything in them.
+ * JUnit XML: testsuite elements with testcase elements, whose child says how the case ended. Elements that
+ * are not known (properties, system-out, flakyFailure …) are passed over with everything in them.
  */
 #include <stdlib.h>
 #include <string.h>

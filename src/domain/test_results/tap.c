@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TAP, versions 12 to 14: a line per test, a diagnosis behind it (comments, or YAML between --- and ...), subtests by indents of four.
- * Other lines are a program's own output and are passed over. A test that is expected to fail (TODO) and does counts as skipped.
+ * TAP, versions 12 to 14: a line per test, a diagnosis behind it (comments, or YAML between --- and ...),
+ * subtests by indents of four. Other lines are a program's own output and are passed over. A test that is
+ * expected to fail (TODO) and does counts as skipped.
  */
 #include <stdlib.h>
 #include <string.h>

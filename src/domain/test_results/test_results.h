@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Results of tests, read from what test programs write: JUnit XML and TAP. Bytes are pushed in pieces of any size; each case is told as
- * soon as it is complete. Memory is bounded, whatever is pushed. The bytes come out of sandboxes: nothing in them is trusted.
+ * Results of tests, read from what test programs write: JUnit XML and TAP. Bytes are pushed in pieces of any
+ * size; each case is told as soon as it is complete. Memory is bounded, whatever is pushed. The bytes come
+ * out of sandboxes: nothing in them is trusted.
  */
 #pragma once
 

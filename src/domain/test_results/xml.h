@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Elements, attributes and text of an XML document, pushed in pieces of any size, in constant memory. Made for files that code in a
- * sandbox wrote: there are no entities but the five of XML and characters by number, a DOCTYPE is refused, nothing is fetched or expanded,
- * depth has a maximum, and longer names and values are cut. Pure: no allocation, no I/O.
+ * Elements, attributes and text of an XML document, pushed in pieces of any size, in constant memory. Made
+ * for files that code in a sandbox wrote: there are no entities but the five of XML and characters by number,
+ * a DOCTYPE is refused, nothing is fetched or expanded, depth has a maximum, and longer names and values are
+ * cut. Pure: no allocation, no I/O.
  */
 #pragma once
 

@@ -24,7 +24,10 @@ static void finish(struct ask *k, const struct cay_error *err)
         free(k);
 }
 
-/* cay-docker's answers are not trusted: texts are terminated, and counts checked. True: there is more to ask for. */
+/*
+ * cay-docker's answers are not trusted: texts are terminated, and counts checked. True: there is more to ask
+ * for.
+ */
 static bool take_page(struct ask *k, const struct docker_volume_page *page)
 {
         struct cay_volumes *v = k->volumes;

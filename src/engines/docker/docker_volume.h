@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Volumes over the link to cay-docker: the part of the port that is about what owners keep, and not about boxes. */
+/*
+ * Volumes over the link to cay-docker: the part of the port that is about what owners keep, and not about
+ * boxes.
+ */
 #pragma once
 
 #include "domain/model/volume.h"

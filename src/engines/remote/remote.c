@@ -91,8 +91,8 @@ static struct cay_remote_session *reach(struct cay_engine_remote *e, const char 
 }
 
 /*
- * Of a box that is there, or was: the machine of its record, whoever else claims it. Without a record: who has just listed it. NULL: err
- * says why not.
+ * Of a box that is there, or was: the machine of its record, whoever else claims it. Without a record: who
+ * has just listed it. NULL: err says why not.
  */
 static struct cay_remote_session *reach_box(struct cay_engine_remote *e, const struct cay_engine_box *box,
                                             struct cay_error *err)
@@ -302,7 +302,10 @@ static void remote_list(struct cay_engine *engine, void (*each)(void *ctx, const
                         each(ctx, b->id);
 }
 
-/* What every connected machine can: a default that one of them cannot enforce would refuse every plain request. */
+/*
+ * What every connected machine can: a default that one of them cannot enforce would refuse every plain
+ * request.
+ */
 static unsigned remote_can_hold(struct cay_engine *engine)
 {
         unsigned all = remote_limits_from_wire(~0u);

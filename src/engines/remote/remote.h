@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The remote engine: boxes on users' own machines, made there by an agent (`cay agent`) with the native engine.
+ * The remote engine: boxes on users' own machines, made there by an agent (`cay agent`) with the native
+ * engine.
  *
- * Theory of operation. A session is one proven connection to an agent (links/agent). Who accepts connections proves both sides first and
- * carries the messages; this folder opens no socket to anywhere and knows no keys. The agent lists its boxes, then the session is ready.
- * A call of the port becomes a request of the session of the box's machine, and its box link a channel. A machine without a ready
- * session is away: calls about its boxes fail with CAY_UNAVAILABLE and may be repeated, since the boxes live on there. Destroying one
- * succeeds: the box has no record any more and is removed when the machine is back.
+ * Theory of operation. A session is one proven connection to an agent (links/agent). Who accepts connections
+ * proves both sides first and carries the messages; this folder opens no socket to anywhere and knows no
+ * keys. The agent lists its boxes, then the session is ready. A call of the port becomes a request of the
+ * session of the box's machine, and its box link a channel. A machine without a ready session is away: calls
+ * about its boxes fail with CAY_UNAVAILABLE and may be repeated, since the boxes live on there. Destroying
+ * one succeeds: the box has no record any more and is removed when the machine is back.
  *
- * Hostile agents. An agent is believed about its own boxes alone: an id that is recorded for another owner or machine, or for another
- * engine, is ignored whatever it says about it, requests about a box go to the machine of its record, and messages are checked
- * (agent_message.h).
+ * Hostile agents. An agent is believed about its own boxes alone: an id that is recorded for another owner or
+ * machine, or for another engine, is ignored whatever it says about it, requests about a box go to the
+ * machine of its record, and messages are checked (agent_message.h).
  *
- * Heartbeat. The daemon sends PING every CAY_REMOTE_HEARTBEAT_MS. A session from which nothing came for CAY_REMOTE_SILENT beats is over.
+ * Heartbeat. The daemon sends PING every CAY_REMOTE_HEARTBEAT_MS. A session from which nothing came for
+ * CAY_REMOTE_SILENT beats is over.
  */
 #pragma once
 
@@ -27,7 +30,10 @@
 struct cay_remote_session;
 
 struct cay_remote_transport { /* of the session's owner */
-        /* A whole message: how many bytes are queued now, or -errno. A failure is also told with cay_remote_session_end, later. */
+        /*
+         * A whole message: how many bytes are queued now, or -errno. A failure is also told with
+         * cay_remote_session_end, later.
+         */
         ssize_t (*send)(void *ctx, const void *bytes, size_t len);
         /* The session is over: cay_remote_session_end follows, not inside this call. */
         void (*hang_up)(void *ctx, const char *why);
@@ -38,7 +44,10 @@ struct cay_remote_env {
         bool (*is_known)(void *ctx, const char *owner, const char *machine);
         /* Its boxes are known: those without a record may be removed, the others are reached again. */
         void (*on_ready)(void *ctx, const char *owner, const char *machine);
-        /* Whether this id may be a box of that machine: it is recorded for it, or not at all. NULL: it always may. */
+        /*
+         * Whether this id may be a box of that machine: it is recorded for it, or not at all. NULL: it always
+         * may.
+         */
         bool (*may_have)(void *ctx, const char *owner, const char *machine, const char *id);
         void *ctx;
         uint32_t heartbeat_ms; /* 0: CAY_REMOTE_HEARTBEAT_MS */
@@ -57,8 +66,8 @@ int cay_engine_remote_new(struct cay_loop *loop, struct cay_engine **ret, struct
 void cay_engine_remote_set(struct cay_engine *e, const struct cay_remote_env *env); /* before any session */
 
 /*
- * Begins a session after both sides were proven; one of the same machine is ended. name and owner are copied. NULL: no memory, or
- * there are too many.
+ * Begins a session after both sides were proven; one of the same machine is ended. name and owner are copied.
+ * NULL: no memory, or there are too many.
  */
 struct cay_remote_session *cay_remote_session_new(struct cay_engine *e, const char *owner,
                                                   const char *machine,

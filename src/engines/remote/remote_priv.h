@@ -69,7 +69,10 @@ struct cay_remote_session *remote_find_machine(struct cay_engine_remote *e, cons
 struct cay_remote_session *remote_find_box(struct cay_engine_remote *e, const char *id);
 bool remote_session_has(const struct cay_remote_session *s, const char *id);
 void remote_finish(struct cay_engine_remote *e, struct cay_job *job, const struct cay_error *err);
-/* Sends a request; the job is finished with its answer, or when the session ends. link_fd: the box's end of its link, taken; -1: none. */
+/*
+ * Sends a request; the job is finished with its answer, or when the session ends. link_fd: the box's end of
+ * its link, taken; -1: none.
+ */
 void remote_session_ask(struct cay_remote_session *s, struct agent_ask *ask, struct cay_engine_box *box,
                         struct cay_job *job, int link_fd);
 

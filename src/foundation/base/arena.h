@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory for many small objects with the same lifetime, up to a maximum that is set at init. Objects are not freed one by one.
- * Each is zeroed and keeps its address until cay_arena_done.
+ * Memory for many small objects with the same lifetime, up to a maximum that is set at init. Objects are not
+ * freed one by one. Each is zeroed and keeps its address until cay_arena_done.
  */
 #pragma once
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that invite overflow or lose errors: using one is a compile error. Included by every base header. */
+/*
+ * Functions that invite overflow or lose errors: using one is a compile error. Included by every base header.
+ */
 #pragma once
 
 #include <stdio.h>

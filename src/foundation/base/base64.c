@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Base 64: the padded form into buffers, three bytes to four characters; the form of URLs into plain memory, six bits at a time. */
+/*
+ * Base 64: the padded form into buffers, three bytes to four characters; the form of URLs into plain memory,
+ * six bits at a time.
+ */
 
 #include "foundation/base/base64.h"
 
@@ -57,7 +60,9 @@ static int digit(char c, const char *letters)
         return c == letters[62] ? 62 : c == letters[63] ? 63 : -1;
 }
 
-/* Four characters to at most three bytes; their number, or -EINVAL. The bits that stand for nothing are zero. */
+/*
+ * Four characters to at most three bytes; their number, or -EINVAL. The bits that stand for nothing are zero.
+ */
 static int decode_group(const char *text, bool is_last, uint8_t ret[3])
 {
         int n = is_last && text[3] == '=' ? text[2] == '=' ? 1 : 2 : 3;

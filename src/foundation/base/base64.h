@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Base 64 (RFC 4648): the standard alphabet with padding, and the URL alphabet without. On failure nothing is appended. */
+/*
+ * Base 64 (RFC 4648): the standard alphabet with padding, and the URL alphabet without. On failure nothing is
+ * appended.
+ */
 #pragma once
 
 #include <sys/types.h>
@@ -8,7 +11,10 @@
 
 int cay_base64_encode(const void *bytes, size_t len,
                       struct cay_buf *out); /* appends; 0, -ENOSPC or -ENOMEM */
-/* Appends the decoded bytes; padding must be as encode writes it. 0, -EINVAL (nothing is appended), -ENOSPC or -ENOMEM. */
+/*
+ * Appends the decoded bytes; padding must be as encode writes it. 0, -EINVAL (nothing is appended), -ENOSPC
+ * or -ENOMEM.
+ */
 int cay_base64_decode(const char *text, size_t len, struct cay_buf *out);
 
 /* With '-' and '_' and without padding, as in URLs. Strict: one form per value. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The capped byte buffer. Bytes consumed at the front stay as a gap until room is needed; they are closed up when the
- * gap is at least as big as what is moved, or when the buffer cannot grow any more.
+ * The capped byte buffer. Bytes consumed at the front stay as a gap until room is needed; they are closed up
+ * when the gap is at least as big as what is moved, or when the buffer cannot grow any more.
  */
 
 #include "foundation/base/buf.h"

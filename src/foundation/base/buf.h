@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A byte buffer that grows up to a maximum given at birth and never beyond. Appending returns 0, or -ENOSPC (cap)
- * or -ENOMEM or -ENOBUFS (budget) with the content unchanged. Consuming from the front is O(1) amortised. A NUL is kept behind the
- * last byte, so `data` is also a C string.
+ * A byte buffer that grows up to a maximum given at birth and never beyond. Appending returns 0, or -ENOSPC
+ * (cap) or -ENOMEM or -ENOBUFS (budget) with the content unchanged. Consuming from the front is O(1)
+ * amortised. A NUL is kept behind the last byte, so `data` is also a C string.
  *
- * A buffer may be charged to a budget: then what it allocates is taken from there first and given back with the memory. (While
- * it grows there are two copies for a moment, of which one is counted.)
+ * A buffer may be charged to a budget: then what it allocates is taken from there first and given back with
+ * the memory. (While it grows there are two copies for a moment, of which one is counted.)
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading and writing little-endian values in flat memory, with a sticky failure: after the first value that does
- * not fit, every further call is a no-op and `ok` is false. Strings are u32 length + bytes, no NUL on the wire;
- * a reader hands out views into the caller's memory.
+ * Reading and writing little-endian values in flat memory, with a sticky failure: after the first value that
+ * does not fit, every further call is a no-op and `ok` is false. Strings are u32 length + bytes, no NUL on
+ * the wire; a reader hands out views into the caller's memory.
  */
 #pragma once
 

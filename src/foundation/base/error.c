@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filling the caller's error object. Text is built aside first: arguments may point into the object itself. */
+/*
+ * Filling the caller's error object. Text is built aside first: arguments may point into the object itself.
+ */
 
 #include "foundation/base/error.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One caller-owned error object: no allocation, no release. `err` is never NULL and is untouched on success.
- * The place that fails chooses the code; errno is detail. cay_fail(), cay_fail_sys() and cay_wrap() return -1.
+ * The place that fails chooses the code; errno is detail. cay_fail(), cay_fail_sys() and cay_wrap() return
+ * -1.
  */
 #pragma once
 

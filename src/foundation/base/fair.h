@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slots of a table that owners share. One owner may have `owner_max` of them, and never more than half of what the others leave free.
- * So a new owner always finds a slot, however many the others have taken.
+ * Slots of a table that owners share. One owner may have `owner_max` of them, and never more than half of
+ * what the others leave free. So a new owner always finds a slot, however many the others have taken.
  */
 #pragma once
 

@@ -35,7 +35,10 @@ bool cay_job_queue_drain(struct cay_job_queue *q)
         struct cay_job *job = q->head;
         bool any = job != NULL;
 
-        /* Taken off first: what on_done finishes waits for the next drain, and no chain of jobs can hold up the rest. */
+        /*
+         * Taken off first: what on_done finishes waits for the next drain, and no chain of jobs can hold up
+         * the rest.
+         */
         cay_job_queue_init(q);
         while (job) {
                 struct cay_job *next = job->next;

@@ -111,7 +111,10 @@ static void put_escaped(struct cay_json *j, uint8_t c)
         char text[] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
         const char *mark = strchr("\"\"\\\\\bb\ff\nn\rr\tt", c);
 
-        /* The list holds pairs; control characters stand only at the even places, letters are never asked for. */
+        /*
+         * The list holds pairs; control characters stand only at the even places, letters are never asked
+         * for.
+         */
         if (c != '\0' && mark) {
                 text[1] = mark[1];
                 put(j, text, 2);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes JSON text into a buffer, value by value, no tree. Commas and colons follow from the state. Failure is sticky:
- * after the first one (buffer full, nesting too deep, a call that has no place here) nothing more is written and
- * cay_json_end tells. What is in the buffer is valid UTF-8 at any time, and complete JSON when cay_json_end gives 0.
+ * Writes JSON text into a buffer, value by value, no tree. Commas and colons follow from the state. Failure
+ * is sticky: after the first one (buffer full, nesting too deep, a call that has no place here) nothing more
+ * is written and cay_json_end tells. What is in the buffer is valid UTF-8 at any time, and complete JSON when
+ * cay_json_end gives 0.
  *
- * The same calls can lead to a sink in place of a buffer: it gets the values one by one, and no text is made. So whoever writes
- * values need not know whether they become text (a client far away) or a tree (foundation/json/json_tree.h: a reader in here).
+ * The same calls can lead to a sink in place of a buffer: it gets the values one by one, and no text is made.
+ * So whoever writes values need not know whether they become text (a client far away) or a tree
+ * (foundation/json/json_tree.h: a reader in here).
  */
 #pragma once
 
@@ -50,7 +52,10 @@ struct cay_json {
 
 void cay_json_init(struct cay_json *j, struct cay_buf *out);
 void cay_json_init_sink(struct cay_json *j, struct cay_json_sink *sink);
-/* A sink that forgets everything, for answers that nobody reads. Never to be freed by other means than its own. */
+/*
+ * A sink that forgets everything, for answers that nobody reads. Never to be freed by other means than its
+ * own.
+ */
 struct cay_json_sink *cay_json_nowhere(void);
 void cay_json_begin_object(struct cay_json *j);
 void cay_json_end_object(struct cay_json *j);
@@ -67,7 +72,10 @@ void cay_json_null(struct cay_json *j);
 void cay_json_time(struct cay_json *j, uint64_t wall_ms); /* "2026-01-31T12:00:00.000Z"; null for 0 */
 /* A value that is JSON text already, as it is. */
 void cay_json_raw(struct cay_json *j, const char *json, size_t len);
-/* The same for text in the making: takes the value's place, then the caller appends it to j->out. False: not to be done. */
+/*
+ * The same for text in the making: takes the value's place, then the caller appends it to j->out. False: not
+ * to be done.
+ */
 bool cay_json_raw_begin(struct cay_json *j);
 int cay_json_end(
         struct cay_json *j); /* 0: one whole value; -ENOSPC, -ENOMEM, -E2BIG (too deep), -EINVAL (misuse) */

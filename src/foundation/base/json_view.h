@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads JSON text in place: no tree, no allocation. For programs that link only libc. The daemon reads its clients' JSON with
- * foundation/json.
+ * Reads JSON text in place: no tree, no allocation. For programs that link only libc. The daemon reads its
+ * clients' JSON with foundation/json.
  *
- * Theory of operation. cay_json_view_open reads the whole text once, strictly (RFC 8259, valid UTF-8, escapes that pair,
- * at most CAY_JSON_VIEW_DEPTH levels); everything after that trusts it and finds its way by skipping values. A view borrows
- * the text. Asking a view for what it is not gives nothing, never a fault: of an absent value, too.
+ * Theory of operation. cay_json_view_open reads the whole text once, strictly (RFC 8259, valid UTF-8, escapes
+ * that pair, at most CAY_JSON_VIEW_DEPTH levels); everything after that trusts it and finds its way by
+ * skipping values. A view borrows the text. Asking a view for what it is not gives nothing, never a fault: of
+ * an absent value, too.
  */
 #pragma once
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Theory of operation. The format is walked here instead of by vsnprintf, because only so is it known which bytes of a
- * line are ours (the literal: keys, '=', blanks) and which are data. A pair is built aside: its value first as plain
- * bytes, then written quoted and escaped for the form of the line. A line that does not fit is cut at a pair, and
- * says so; a value that does not fit is cut itself. The end of a line is always kept.
+ * Theory of operation. The format is walked here instead of by vsnprintf, because only so is it known which
+ * bytes of a line are ours (the literal: keys, '=', blanks) and which are data. A pair is built aside: its
+ * value first as plain bytes, then written quoted and escaped for the form of the line. A line that does not
+ * fit is cut at a pair, and says so; a value that does not fit is cut itself. The end of a line is always
+ * kept.
  */
 
 #include "foundation/base/log.h"

@@ -5,8 +5,9 @@
  *     cay_log_info("sandbox started", "id=%s ms=%u", id, ms);
  *     cay_log_warn("cgroup still busy, ignoring");
  *
- * The format is a literal, keys included. Values are data: they are quoted and escaped, so that no value can end the
- * line, start a key of its own or steer a terminal. Conversions: %s %.*s %c %d %i %u %x %%, with h hh l ll z j t.
+ * The format is a literal, keys included. Values are data: they are quoted and escaped, so that no value can
+ * end the line, start a key of its own or steer a terminal. Conversions: %s %.*s %c %d %i %u %x %%, with h hh
+ * l ll z j t.
  */
 #pragma once
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matches untrusted patterns in time linear in the text, whatever the pattern is: regular expressions as most languages write them,
- * and glob patterns. Pure; sizes and depths are bounded.
+ * Matches untrusted patterns in time linear in the text, whatever the pattern is: regular expressions as most
+ * languages write them, and glob patterns. Pure; sizes and depths are bounded.
  *
- * Theory of operation. A pattern becomes a short program whose jumps are relative, so that a part of it can be copied or moved. The program
- * is run as a set of places (Thompson's simulation): each byte of the text is looked at once, for at most as many places as the program has.
- * Hence no references to groups and no looking around, which nobody can match that way; they are refused with a text that says so.
+ * Theory of operation. A pattern becomes a short program whose jumps are relative, so that a part of it can
+ * be copied or moved. The program is run as a set of places (Thompson's simulation): each byte of the text is
+ * looked at once, for at most as many places as the program has. Hence no references to groups and no looking
+ * around, which nobody can match that way; they are refused with a text that says so.
  *
  * Text is bytes; `.` and negated classes take a whole UTF-8 character.
  */
@@ -51,13 +52,13 @@ struct cay_pattern_run { /* room for one search */
 int cay_pattern_compile(struct cay_pattern *p, const char *text, size_t len, unsigned flags,
                         struct cay_error *err);
 /*
- * A glob pattern, for whole paths: * and ? stay within one name, ** does not, [a-z] and {a,b} work. One without a slash is about the last
- * name alone, wherever that is.
+ * A glob pattern, for whole paths: * and ? stay within one name, ** does not, [a-z] and {a,b} work. One
+ * without a slash is about the last name alone, wherever that is.
  */
 int cay_pattern_compile_glob(struct cay_pattern *p, const char *glob, size_t len, struct cay_error *err);
 /*
- * Whether there is a match in these bytes, which hold no newline; ret_end: behind the first one that ends. at_start, at_end: the
- * bytes begin, end a line (else they are a piece of a long one).
+ * Whether there is a match in these bytes, which hold no newline; ret_end: behind the first one that ends.
+ * at_start, at_end: the bytes begin, end a line (else they are a piece of a long one).
  */
 bool cay_pattern_find(const struct cay_pattern *p, struct cay_pattern_run *run, const char *bytes, size_t len,
                       bool at_start, bool at_end, size_t *ret_end);

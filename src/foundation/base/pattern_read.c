@@ -432,7 +432,10 @@ static int read_piece(struct reader *r)
         return 0;
 }
 
-/* One after the other, each but the last: a fork, itself, a jump behind all of them. The jumps wait as a chain through `or`. */
+/*
+ * One after the other, each but the last: a fork, itself, a jump behind all of them. The jumps wait as a
+ * chain through `or`.
+ */
 static int read_choices(struct reader *r)
 {
         struct cay_pattern *p = r->p;

@@ -7,6 +7,9 @@
 
 #include "foundation/base/banned.h"
 
-/* Copies src with its NUL into dst; false (and dst is "") when it does not fit into size bytes. size is at least 1. */
+/*
+ * Copies src with its NUL into dst; false (and dst is "") when it does not fit into size bytes. size is at
+ * least 1.
+ */
 bool cay_str_copy(char *dst, size_t size, const char *src);
 bool cay_str_starts(const char *s, const char *prefix);

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8 checks by the table of well-formed sequences: the first byte gives the length and the second byte's range. */
+/*
+ * UTF-8 checks by the table of well-formed sequences: the first byte gives the length and the second byte's
+ * range.
+ */
 
 #include "foundation/base/utf8.h"
 
 #include <stdint.h>
 #include <string.h>
 
-/* The length that a first byte announces, 0 if none may start so; *ret_low and *ret_high bound the second byte. */
+/*
+ * The length that a first byte announces, 0 if none may start so; *ret_low and *ret_high bound the second
+ * byte.
+ */
 static size_t announce(uint8_t first, uint8_t *ret_low, uint8_t *ret_high)
 {
         *ret_low = 0x80;
@@ -33,7 +39,9 @@ static size_t announce(uint8_t first, uint8_t *ret_low, uint8_t *ret_high)
         return 4;
 }
 
-/* How many of the bytes there fit the sequence that the first one announces; *ret_wanted is its full length. */
+/*
+ * How many of the bytes there fit the sequence that the first one announces; *ret_wanted is its full length.
+ */
 static size_t matching(const uint8_t *b, size_t len, size_t *ret_wanted)
 {
         uint8_t low, high;

@@ -10,7 +10,10 @@ struct cay_pack_ops {
         enum cay_pack_state (*pack)(void *state, struct cay_pack_io *io, bool last);
         void *(*unpacker_new)(void);
         void (*unpacker_free)(void *state);
-        /* One member at most: DONE at its end, and the next call begins another. -1: *ret_why says what is wrong. */
+        /*
+         * One member at most: DONE at its end, and the next call begins another. -1: *ret_why says what is
+         * wrong.
+         */
         int (*unpack)(void *state, struct cay_pack_io *io, const char **ret_why);
         uint8_t magic[CAY_PACK_SNIFF];
         unsigned magic_len;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zstd, by libzstd. A frame says how much its reader has to remember: more than CAY_PACK_WINDOW_MAX is refused. */
+/*
+ * zstd, by libzstd. A frame says how much its reader has to remember: more than CAY_PACK_WINDOW_MAX is
+ * refused.
+ */
 #include <zstd.h>
 
 #include "foundation/compress/pack_priv.h"

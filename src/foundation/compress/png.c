@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PNG: a signature, then chunks of length, type, bytes and checksum. A row is filtered with the difference to its left or to its upper
- * neighbour, whichever is smaller in sum, which suits screens; zlib does the rest. From level 4 on it looks for a better match at every byte of a
- * match that it has, which takes twice the time on screens and saves a tenth of their bytes.
+ * PNG: a signature, then chunks of length, type, bytes and checksum. A row is filtered with the difference to
+ * its left or to its upper neighbour, whichever is smaller in sum, which suits screens; zlib does the rest.
+ * From level 4 on it looks for a better match at every byte of a match that it has, which takes twice the
+ * time on screens and saves a tenth of their bytes.
  */
 #include "foundation/compress/png.h"
 
@@ -22,7 +23,10 @@ struct cay_png {
         unsigned height, rows;
         size_t row_bytes;
         uint8_t *above, *sub,
-                *up; /* owned, of one allocation: the row before; both filters' results with their number in front */
+                /*
+                 * owned, of one allocation: the row before; both filters' results with their number in front
+                 */
+                *up;
         uint8_t piece[PIECE];
 };
 

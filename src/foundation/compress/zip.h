@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes a zip archive, piece by piece and without going back: files are stored as they are, and the sum and the size of each follow it. At most
- * CAY_ZIP_FILES_MAX files and 4 GiB in all. The owner writes a file's bytes behind its head itself, and tells of them.
+ * Writes a zip archive, piece by piece and without going back: files are stored as they are, and the sum and
+ * the size of each follow it. At most CAY_ZIP_FILES_MAX files and 4 GiB in all. The owner writes a file's
+ * bytes behind its head itself, and tells of them.
  *
  *      cay_zip_begin(&z, "a.txt", wall_s, &out);   send out
  *      cay_zip_bytes(&z, bytes, len);              send bytes
@@ -30,7 +31,10 @@ struct cay_zip {     /* zeroed */
         bool is_open;
 };
 
-/* Each appends to `out` what is to be sent. 0; -E2BIG: too many files or bytes; -ENOMEM, -ENOSPC; -EINVAL: out of order. */
+/*
+ * Each appends to `out` what is to be sent. 0; -E2BIG: too many files or bytes; -ENOMEM, -ENOSPC; -EINVAL:
+ * out of order.
+ */
 int cay_zip_begin(struct cay_zip *z, const char *name, uint64_t wall_s, struct cay_buf *out);
 int cay_zip_bytes(struct cay_zip *z, const void *bytes, size_t len);
 int cay_zip_end(struct cay_zip *z, struct cay_buf *out);

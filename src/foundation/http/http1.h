@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One server-side connection: requests in, answers out, one after the other. Used by server.c, request.c and response.c;
- * handlers see request.h only.
+ * One server-side connection: requests in, answers out, one after the other. Used by server.c, request.c and
+ * response.c; handlers see request.h only.
  *
  *   AWAIT     the next head. Idle before its first byte, then the head's deadline runs.
  *   BUSY      a request is with its handler; its body is read when and as the handler wants it.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads multipart/form-data piece by piece. Pure: the caller holds the bytes, and each step says how many of them are done with.
- * A part's head has at most CAY_MULTIPART_HEAD bytes; what is before the first delimiter is refused.
+ * Reads multipart/form-data piece by piece. Pure: the caller holds the bytes, and each step says how many of
+ * them are done with. A part's head has at most CAY_MULTIPART_HEAD bytes; what is before the first delimiter
+ * is refused.
  */
 #pragma once
 

@@ -107,8 +107,8 @@ void cay_http_request_header_at(const struct cay_http_request *req, unsigned i, 
 
 /*
  * Sets the authenticated owner, "": unknown. Memory held for its connection is charged to that name; a
- * connection with an owner is no longer anonymous. False: so many other connections of that owner are busy that
- * this request is to be refused (429).
+ * connection with an owner is no longer anonymous. False: so many other connections of that owner are busy
+ * that this request is to be refused (429).
  */
 bool cay_http_request_own(struct cay_http_request *req, const char *owner);
 

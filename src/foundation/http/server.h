@@ -7,8 +7,8 @@
  * that waits for its client (anonymous.h), else the one that has been idle for longest. So silent connections
  * lock nobody out, and authenticated ones are evicted last. If all are busy, the new one is refused (429 or
  * 503) and closed; a TLS client gets no answer. When the process has no descriptors left, accepting pauses
- * for a moment instead of spinning. Busy connections of one owner, from however many addresses, are at most half
- * of those that other owners leave free (fair.h).
+ * for a moment instead of spinning. Busy connections of one owner, from however many addresses, are at most
+ * half of those that other owners leave free (fair.h).
  *
  * Memory. Buffered input and unread answers of a connection are charged to its owner (cay_http_request_own;
  * all anonymous connections share one) before they are stored. When there is no room, a request gets 503 and
@@ -77,8 +77,8 @@ const uint64_t *cay_http_server_answers(const struct cay_http_server *s);
 void *cay_http_server_user(struct cay_http_server *s);
 
 /*
- * A listening socket (foundation/http/listen.h). Takes fd, also on failure. tls is borrowed and must outlive the
- * server; NULL: plain. Returns the listener's number (0, 1, …), or -1.
+ * A listening socket (foundation/http/listen.h). Takes fd, also on failure. tls is borrowed and must outlive
+ * the server; NULL: plain. Returns the listener's number (0, 1, …), or -1.
  */
 int cay_http_server_listen_take(struct cay_http_server *s, int fd, struct cay_tls_context *tls,
                                 struct cay_error *err);

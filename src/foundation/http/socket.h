@@ -13,7 +13,10 @@ struct cay_socket_end { /* how a connection was lost; zeroed: it was not */
 
 /* Takes fd and tls (NULL: plain), also on failure: NULL. */
 struct cay_duplex *cay_socket_open_take(struct cay_loop *loop, int fd, struct cay_tls *tls);
-/* Of such a duplex: the other side may close while its user is behind; it hears of the end when it has all that was sent. */
+/*
+ * Of such a duplex: the other side may close while its user is behind; it hears of the end when it has all
+ * that was sent.
+ */
 void cay_socket_drain(struct cay_duplex *d);
 /* Filled when it is lost, for as long as it is open; NULL: nobody wants to know any more. */
 void cay_socket_note_end(struct cay_duplex *d, struct cay_socket_end *end);

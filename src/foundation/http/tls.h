@@ -33,14 +33,17 @@ struct cay_tls;         /* one connection */
 struct cay_tls_context *cay_tls_context_new(const char *cert_path, const char *key_path,
                                             struct cay_error *err);
 /*
- * For the client's side: servers must present a certificate signed by `ca_path` (PEM; "": by one that the system trusts), and get ours (both
- * paths "": none). Blocks; for start-up.
+ * For the client's side: servers must present a certificate signed by `ca_path` (PEM; "": by one that the
+ * system trusts), and get ours (both paths "": none). Blocks; for start-up.
  */
 struct cay_tls_context *cay_tls_context_new_client(const char *ca_path, const char *cert_path,
                                                    const char *key_path, struct cay_error *err);
 bool cay_tls_has_usual_certificates(
         void); /* where this OpenSSL looks for those of the system, there is something */
-/* The same with the trusted certificates as PEM text, for a process that may open no file. Those that cannot be read are left out. */
+/*
+ * The same with the trusted certificates as PEM text, for a process that may open no file. Those that cannot
+ * be read are left out.
+ */
 struct cay_tls_context *cay_tls_context_new_client_pem(const char *pem, size_t len, struct cay_error *err);
 void cay_tls_context_free(struct cay_tls_context *ctx); /* connections keep what they need */
 CAY_DEFINE_AUTO(struct cay_tls_context, cay_tls_context_free)

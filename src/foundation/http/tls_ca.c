@@ -149,7 +149,10 @@ static X509 *make_leaf(const struct cay_tls_ca *ca, EVP_PKEY *key, const char *h
         char names[HOST_MAX + 8];
 
         snprintf(names, sizeof(names), "DNS:%s", host);
-        /* The name is in the list of names alone: the subject has room for 64 characters, and nobody compares it. */
+        /*
+         * The name is in the list of names alone: the subject has room for 64 characters, and nobody compares
+         * it.
+         */
         if (cert && X509_set_version(cert, 2) && set_serial(cert) &&
             X509_gmtime_adj(X509_getm_notBefore(cert), -DAY) &&
             X509_gmtime_adj(X509_getm_notAfter(cert), 7 * DAY) &&

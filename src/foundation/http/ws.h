@@ -97,6 +97,9 @@ void cay_ws_abort(struct cay_ws *ws);  /* fine when closed */
 /* Of the handshake. */
 #define CAY_WS_KEY_LEN 24u
 #define CAY_WS_ACCEPT_LEN 28u
-/* A client's: a fresh key for its request (with a NUL), and whether a server's Sec-WebSocket-Accept is the answer to it. */
+/*
+ * A client's: a fresh key for its request (with a NUL), and whether a server's Sec-WebSocket-Accept is the
+ * answer to it.
+ */
 int cay_ws_make_key(char ret[CAY_WS_KEY_LEN + 1]); /* 0 or -errno */
 bool cay_ws_is_answer(const char *key, const char *accept);

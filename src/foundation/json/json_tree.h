@@ -11,9 +11,9 @@
 #include "foundation/json/json_in.h"
 
 /*
- * `most`: bytes of its texts and keys, and about 64 for each value; beyond that the writing ends with -ENOSPC. A
- * value that is referred to (cay_json_value_put) counts as one: another document has its memory. Freed by its own
- * `free`; NULL: no memory.
+ * `most`: bytes of its texts and keys, and about 64 for each value; beyond that the writing ends with
+ * -ENOSPC. A value that is referred to (cay_json_value_put) counts as one: another document has its memory.
+ * Freed by its own `free`; NULL: no memory.
  */
 struct cay_json_sink *cay_json_tree_new(size_t most);
 /*

@@ -61,7 +61,10 @@ int cay_watch_add(struct cay_loop *loop, struct cay_watch *w, int fd, uint32_t e
                   void (*on_event)(struct cay_watch *w, uint32_t events));
 int cay_watch_set(struct cay_watch *w, uint32_t events); /* no-op when unchanged */
 void cay_watch_remove(struct cay_watch *w);              /* allowed when not added */
-/* Removes it and closes its descriptor, of which nobody has a copy: the kernel then forgets it by itself. Must be added. */
+/*
+ * Removes it and closes its descriptor, of which nobody has a copy: the kernel then forgets it by itself.
+ * Must be added.
+ */
 void cay_watch_close(struct cay_watch *w);
 
 int cay_timer_set(struct cay_loop *loop, struct cay_timer *t, uint64_t after_ms,

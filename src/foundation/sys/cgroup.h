@@ -106,9 +106,9 @@ int sys_cgroup_make(const struct sys_cgroup_host *host, struct sys_cgroup *cg);
 /* How many processors a box with this limit sees (0: no limit); 0 where there is no cpuset. */
 uint32_t sys_cgroup_cpus(const struct sys_cgroup_host *host, uint32_t cpu_milli);
 /*
- * A sleeping process wakes up on a processor of this limit's cpuset. false: there is no cpuset, it has all, or the
- * machine is not busy. To join a cpuset from a processor that it lacks takes a wake-up of the kernel's migration
- * thread: on a busy machine that waits, on a quiet one a free choice of processors gains more.
+ * A sleeping process wakes up on a processor of this limit's cpuset. false: there is no cpuset, it has all,
+ * or the machine is not busy. To join a cpuset from a processor that it lacks takes a wake-up of the kernel's
+ * migration thread: on a busy machine that waits, on a quiet one a free choice of processors gains more.
  */
 bool sys_cgroup_send_ahead(const struct sys_cgroup_host *host, const struct sys_cgroup_limits *l, pid_t pid);
 /*
@@ -130,9 +130,9 @@ void sys_cgroup_rest(struct sys_cgroup *cg);
 void sys_cgroup_stats(const struct sys_cgroup *cg, struct sys_cgroup_stats *ret);
 int sys_cgroup_freeze(const struct sys_cgroup *cg, bool frozen);
 /*
- * Gives memory back to the host, as far as the kernel can: caches, and anonymous memory where there is swap. May take long (about 0.4 s
- * for a GiB); a signal that ends the process ends it. The directory that sys_cgroup_reclaim_node needs: sys_cgroup_memory_node; -1: the
- * node's memory is not counted.
+ * Gives memory back to the host, as far as the kernel can: caches, and anonymous memory where there is swap.
+ * May take long (about 0.4 s for a GiB); a signal that ends the process ends it. The directory that
+ * sys_cgroup_reclaim_node needs: sys_cgroup_memory_node; -1: the node's memory is not counted.
  */
 int sys_cgroup_memory_node(const struct sys_cgroup *cg);
 int sys_cgroup_reclaim_node(const struct sys_cgroup_host *host, int dir);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds where the hierarchies are mounted and which nodes the caller is in, from /proc. Usually they are where
- * they always are, and a few looks there find that out. Otherwise mountinfo tells, for which the kernel writes
- * a line about every mount of the machine: 0.1 ms for a few, a millisecond for hundreds.
+ * Finds where the hierarchies are mounted and which nodes the caller is in, from /proc. Usually they are
+ * where they always are, and a few looks there find that out. Otherwise mountinfo tells, for which the kernel
+ * writes a line about every mount of the machine: 0.1 ms for a few, a millisecond for hundreds.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -6,6 +6,9 @@
  */
 #pragma once
 
-/* Root becomes `id` (user and group), with no other group, and every capability is gone; files are left as they are. 0 or -errno. */
+/*
+ * Root becomes `id` (user and group), with no other group, and every capability is gone; files are left as
+ * they are. 0 or -errno.
+ */
 int sys_give_up_root(unsigned id);
 int sys_self_confine(void); /* 0 or -errno; also allowed for a process that never had privileges */

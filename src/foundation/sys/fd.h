@@ -15,7 +15,10 @@
 
 void sys_fd_mark(int fd, bool close_on_exec);                         /* -1: does nothing */
 int sys_open_at(int dirfd, const char *path, int flags, mode_t mode); /* O_CLOEXEC added; retried on EINTR */
-/* When a file was made, in seconds since 1970; 0: this kernel or file system does not say. Links are not followed. */
+/*
+ * When a file was made, in seconds since 1970; 0: this kernel or file system does not say. Links are not
+ * followed.
+ */
 int64_t sys_file_born(int dirfd, const char *path);
 /*
  * Never leaves dirfd: absolute paths and ".." give -EXDEV, links and magic links give -ELOOP. Exception: with
@@ -28,7 +31,10 @@ int sys_open_beneath(int dirfd, const char *path, int flags, mode_t mode);
  * Linux 6.6) the entry is opened and changed through /proc. Without /proc it is a check followed by a call.
  */
 int sys_chmod_at(int dirfd, const char *name, mode_t mode);
-/* O_PATH of the folder in which the file really is, links followed. For rules that must hold when the file is replaced. */
+/*
+ * O_PATH of the folder in which the file really is, links followed. For rules that must hold when the file is
+ * replaced.
+ */
 int sys_open_folder_of(const char *path);
 /* One write of the whole text to an existing (kernel) file. */
 int sys_write_file(int dirfd, const char *path, const char *text);

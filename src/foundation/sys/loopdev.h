@@ -56,7 +56,9 @@ int sys_layer_device(int mount, char *ret, size_t size);
  * except holes.
  */
 int sys_layer_image_copy(int from, int to);
-/* The halves of that. share: 0, or -errno where the file system cannot. copy_data: everything except holes. */
+/*
+ * The halves of that. share: 0, or -errno where the file system cannot. copy_data: everything except holes.
+ */
 int sys_layer_image_share(int from, int to);
 int sys_layer_image_copy_data(int from, int to);
 bool sys_layer_image_can_share(int from, int to); /* shares one block */

@@ -28,15 +28,17 @@
 #define TABLE 100 /* of routes for what is marked */
 
 /*
- * What the pair carries never leaves this machine's memory: large packets cost less, and a congestion control that paces (bbr, where it is
- * the host's usual one) would only arm timers. reno is part of every kernel, and anybody may choose it.
+ * What the pair carries never leaves this machine's memory: large packets cost less, and a congestion control
+ * that paces (bbr, where it is the host's usual one) would only arm timers. reno is part of every kernel, and
+ * anybody may choose it.
  */
 #define MTU 65535
 #define CONGESTION "reno"
 
 /*
- * Connections that wait to be accepted. What a sandbox has sent on them lies in the kernel and is charged to nobody's memory cgroup before they are
- * accepted: the number bounds that. Those beyond it are tried again by the sandbox's own TCP.
+ * Connections that wait to be accepted. What a sandbox has sent on them lies in the kernel and is charged to
+ * nobody's memory cgroup before they are accepted: the number bounds that. Those beyond it are tried again by
+ * the sandbox's own TCP.
  */
 #define WAITING 256
 
@@ -115,8 +117,9 @@ static void put_route(struct sys_netlink *n, const struct family *f, const void 
 }
 
 /*
- * Packets to the namespace's own address stay inside. The kernel adds this route by itself, for IPv6 only when it has noticed that the
- * device is up, which can take a second; until then answers would leave by the default route and be diverted.
+ * Packets to the namespace's own address stay inside. The kernel adds this route by itself, for IPv6 only
+ * when it has noticed that the device is up, which can take a second; until then answers would leave by the
+ * default route and be diverted.
  */
 static void put_own_route(struct sys_netlink *n, const struct family *f, const void *own)
 {
@@ -251,7 +254,10 @@ static bool is_v6_here(void)
         return access("/proc/sys/net/ipv6", F_OK) == 0 || errno != ENOENT;
 }
 
-/* Nobody else can have its port: no SO_REUSEADDR here, with which a program of the namespace could take datagrams. */
+/*
+ * Nobody else can have its port: no SO_REUSEADDR here, with which a program of the namespace could take
+ * datagrams.
+ */
 static int open_datagrams(bool has_v6)
 {
         int fd = socket(has_v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), zero = 0,

@@ -8,14 +8,14 @@
  * namespace mark outbound packets. Marked packets are routed back to loopback and delivered to a transparent
  * socket (TPROXY), whatever their destination is. getsockname on an accepted connection gives the original
  * destination, a control message that of a datagram. One dual-stack socket of each kind takes both families.
- * An answer to a datagram has to come from the address and port that it was sent to: it is written whole, with
- * its headers, through a raw socket, which reaches this namespace alone.
+ * An answer to a datagram has to come from the address and port that it was sent to: it is written whole,
+ * with its headers, through a raw socket, which reaches this namespace alone.
  *
  * Names are answered with addresses of a range of their own (SYS_DIVERT_NAMES_V4 and _V6): with
  * SYS_DIVERT_NAMES alone only these are diverted, and the kernel refuses everything else immediately. With
- * SYS_DIVERT_PUBLIC it refuses the addresses that are no public ones. UDP is diverted with SYS_DIVERT_UDP, and
- * else refused. Loopback is not changed. Everything except TCP and UDP is refused. TCP connections that the rules refuse
- * are told to one more socket (net_refused.h), where the kernel can do that.
+ * SYS_DIVERT_PUBLIC it refuses the addresses that are no public ones. UDP is diverted with SYS_DIVERT_UDP,
+ * and else refused. Loopback is not changed. Everything except TCP and UDP is refused. TCP connections that
+ * the rules refuse are told to one more socket (net_refused.h), where the kernel can do that.
  *
  * It needs CAP_NET_ADMIN in the user namespace that owns the network namespace, at set-up and for a change;
  * the sockets need nothing later. Not chosen: REDIRECT in the output hook, which knows TCP over IPv4 alone; a
@@ -63,8 +63,9 @@ enum { SYS_DIVERT_SOCKETS = 7, SYS_DIVERT_DIALS = 32, SYS_DIVERT_SOCKETS_MAX = 3
  */
 int sys_divert_set_up(unsigned mode, struct sys_divert_sockets *ret);
 /*
- * Where there is no nf_tables: the same sockets, and nothing that leads to them but loopback, where programs ask the first one as a proxy.
- * Everything else has no route. The namespace must be new, or one in which sys_divert_set_up failed with one of the three.
+ * Where there is no nf_tables: the same sockets, and nothing that leads to them but loopback, where programs
+ * ask the first one as a proxy. Everything else has no route. The namespace must be new, or one in which
+ * sys_divert_set_up failed with one of the three.
  */
 int sys_divert_set_up_plain(unsigned mode, struct sys_divert_sockets *ret);
 bool sys_divert_is_lacking(int r);    /* one of the three */

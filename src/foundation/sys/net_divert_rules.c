@@ -3,8 +3,10 @@
  * The rules of a diverted namespace, as one batch of nf_tables messages:
  *
  *   table inet cay
- *     chain leaving, type route, hook output       loopback passes; what is taken gets the mark, the rest is refused
- *     chain refusing                               what leaving sends here: told, then a reset, or ICMP port unreachable
+ *     chain leaving, type route, hook output loopback passes; what is taken gets the mark, the rest is
+ *     refused
+ *     chain refusing                               what leaving sends here: told, then a reset, or ICMP port
+ *                                                  unreachable
  *     chain arriving, type filter, hook prerouting marked TCP and UDP goes to the transparent sockets
  */
 #include <arpa/inet.h>
@@ -44,8 +46,8 @@ static const struct range names[] = {
 };
 
 /*
- * What no policy without a rule for that very address allows (domain/network/address.c has all of it): here are those that programs try, and that
- * should be refused immediately. The rest is judged, and reset.
+ * What no policy without a rule for that very address allows (domain/network/address.c has all of it): here
+ * are those that programs try, and that should be refused immediately. The rest is judged, and reset.
  */
 static const struct range special[] = {
         { "0.0.0.0", 8, false },      { "10.0.0.0", 8, false },    { "100.64.0.0", 10, false },
@@ -412,8 +414,9 @@ static struct rule begin_arriving(struct sys_netlink *n, uint8_t protocol)
 }
 
 /*
- * When a socket is closed, its rule does nothing. A connection would then wait for its own timeout: the second rule refuses it. A datagram goes on to
- * the kernel's own UDP; with IPv6 it says that nobody has the port, with IPv4 (which takes no foreign source for that error) it is lost.
+ * When a socket is closed, its rule does nothing. A connection would then wait for its own timeout: the
+ * second rule refuses it. A datagram goes on to the kernel's own UDP; with IPv6 it says that nobody has the
+ * port, with IPv4 (which takes no foreign source for that error) it is lost.
  */
 static void deliver(struct sys_netlink *n)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kernel's own rules of a diverted namespace (net_divert.h) refused: the connections, as the kernel tells them (nfnetlink_log).
+ * What the kernel's own rules of a diverted namespace (net_divert.h) refused: the connections, as the kernel
+ * tells them (nfnetlink_log).
  *
- * The socket is bound where the namespace is set up, which needs CAP_NET_ADMIN there, and handed to whoever reads it; reading needs no right,
- * and without the right nothing can be changed through it. The kernel writes a message before the program sees that it was refused. The rules bound
- * how many there are in a second; what the socket has no room for is lost.
+ * The socket is bound where the namespace is set up, which needs CAP_NET_ADMIN there, and handed to whoever
+ * reads it; reading needs no right, and without the right nothing can be changed through it. The kernel
+ * writes a message before the program sees that it was refused. The rules bound how many there are in a
+ * second; what the socket has no room for is lost.
  */
 #pragma once
 

@@ -167,8 +167,8 @@ static int await_answer(const struct sys_netlink *n)
 }
 
 /*
- * One datagram of answers: how many acknowledgements were in it; *first gets the first error. Or -errno. They are there when the send has
- * returned, as a rule, so what waits is the exception.
+ * One datagram of answers: how many acknowledgements were in it; *first gets the first error. Or -errno. They
+ * are there when the send has returned, as a rule, so what waits is the exception.
  */
 static int read_answers(struct sys_netlink *n, int *first)
 {

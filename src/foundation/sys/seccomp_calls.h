@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words of a program's calls.def, for an array of struct sys_seccomp_row: CALL allows a call, WITHOUT if an
- * argument has none of these bits, WITH if it is this value. For the one file that includes the calls.def.
+ * The words of a program's calls.def, for an array of struct sys_seccomp_row: CALL allows a call, WITHOUT if
+ * an argument has none of these bits, WITH if it is this value. For the one file that includes the calls.def.
  */
 #pragma once
 

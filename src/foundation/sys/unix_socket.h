@@ -19,7 +19,8 @@ ssize_t sys_recv_fds(int sock, void *bytes, size_t size, int fds[SYS_FDS_MAX], u
                      int flags);
 void sys_close_fds(const int *fds, unsigned count);
 /*
- * A message and who sent it: process and user as they are in our namespaces, told by the kernel and not by the
- * sender. 0: not known here. The socket has to have SO_PASSCRED. Descriptors that come with it are dropped.
+ * A message and who sent it: process and user as they are in our namespaces, told by the kernel and not by
+ * the sender. 0: not known here. The socket has to have SO_PASSCRED. Descriptors that come with it are
+ * dropped.
  */
 ssize_t sys_recv_sender(int sock, void *bytes, size_t size, pid_t *ret_pid, uid_t *ret_uid, int flags);

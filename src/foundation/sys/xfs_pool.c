@@ -108,8 +108,8 @@ int sys_xfs_pool_mount(int file)
         if (dev < 0)
                 return dev;
         /*
-         * Past the page cache of the disk's file system, if it can: what XFS has written is written, so sharing
-         * blocks of a file that was just written takes a tenth of the time (measured).
+         * Past the page cache of the disk's file system, if it can: what XFS has written is written, so
+         * sharing blocks of a file that was just written takes a tenth of the time (measured).
          */
         ioctl(dev, LOOP_SET_DIRECT_IO, 1ul);
         return sys_mount_new("xfs", options, SYS_MOUNT_SAFE);

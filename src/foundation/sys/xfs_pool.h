@@ -2,10 +2,11 @@
 /*
  * A file with XFS in it: its files can share blocks (FICLONE), whatever file system it lies on.
  *
- * The file is sparse: it takes of the disk what is in use, and gives back what is freed when that is asked for (trim).
- * It is not mounted with `discard`, which could not be turned off while the disk is short: XFS does not change it at a
- * remount, and Linux 6.18 does not let a queue's discard_max_bytes leave 0 again. Its log and the heads of its groups
- * are allocated when it is made, because a log that cannot be written ends the whole file system.
+ * The file is sparse: it takes of the disk what is in use, and gives back what is freed when that is asked
+ * for (trim). It is not mounted with `discard`, which could not be turned off while the disk is short: XFS
+ * does not change it at a remount, and Linux 6.18 does not let a queue's discard_max_bytes leave 0 again. Its
+ * log and the heads of its groups are allocated when it is made, because a log that cannot be written ends
+ * the whole file system.
  */
 #pragma once
 
@@ -28,17 +29,19 @@ int sys_xfs_pool_mount(int file);
 int sys_xfs_pool_grow(int mount, uint64_t bytes);
 
 /*
- * For a mounted one, by any descriptor in it. A sparse pool can promise more than its disk has. These make a part of it
- * independent of what others do with the disk.
+ * For a mounted one, by any descriptor in it. A sparse pool can promise more than its disk has. These make a
+ * part of it independent of what others do with the disk.
  *
- * back: gives blocks of the disk to every free block of the pool, or to every used one that has none yet (is_used), so
- * that writing there needs nothing. file: the pool's; -1: only counts. ret_free, if not NULL: how many bytes were free.
- * trim: gives back what is free in it now, in pieces of at least so many bytes. 0 or -errno; back: -ENOSPC when the disk
- * is full, -ENOTTY when the kernel cannot list the blocks.
+ * back: gives blocks of the disk to every free block of the pool, or to every used one that has none yet
+ * (is_used), so that writing there needs nothing. file: the pool's; -1: only counts. ret_free, if not NULL:
+ * how many bytes were free. trim: gives back what is free in it now, in pieces of at least so many bytes. 0
+ * or -errno; back: -ENOSPC when the disk is full, -ENOTTY when the kernel cannot list the blocks.
  */
 int sys_xfs_pool_back(int dir, int file, bool is_used, uint64_t *ret_free);
 int sys_xfs_pool_trim(int dir, uint64_t least);
-/* The blocks of a file in it that is never read or written, as far as the disk has any for them. 0 or -errno. */
+/*
+ * The blocks of a file in it that is never read or written, as far as the disk has any for them. 0 or -errno.
+ */
 int sys_xfs_pool_give_back(int inside, int file);
 /* The other way round, from a place in such a file on: a little more at its beginning, as extents are. */
 int sys_xfs_pool_back_file(int inside, uint64_t from, int file);

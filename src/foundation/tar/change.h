@@ -2,19 +2,19 @@
 /*
  * A change set: what a run changed in a copy-on-write workspace, as a tar archive.
  *
- * cay-init writes it out of the overlay's upper directory, changes/ reads it. It says what the workspace is now
- * wherever that differs from its base, the host's folder; nothing in it depends on how an overlay keeps it. Names are
- * plain and relative ("a/b"), and no name comes twice:
+ * cay-init writes it out of the overlay's upper directory, changes/ reads it. It says what the workspace is
+ * now wherever that differs from its base, the host's folder; nothing in it depends on how an overlay keeps
+ * it. Names are plain and relative ("a/b"), and no name comes twice:
  *
  *   no CAY.kind     a file, symbolic link or directory as it is now: new, or in place of what the base has; a
  *                   directory comes before what is in it
- *   kind "removed"  a file with a list (BASE NUL NAME NUL …) of what the base has and the workspace has no more, down
- *                   to everything below a directory that went or became something else. There may be several, each
- *                   named "removed"; a list costs a tenth of what headers would
+ *   kind "removed"  a file with a list (BASE NUL NAME NUL …) of what the base has and the workspace has no
+ *                   more, down to everything below a directory that went or became something else. There may
+ *                   be several, each named "removed"; a list costs a tenth of what headers would
  *
- * CAY.base says what the base had under the name when the set was made, so that whoever applies the set later can
- * tell whether that is still there: TYPE:MODE:SIZE:MTIME:CTIME:INODE, times in nanoseconds, mode octal. Without it
- * the base had nothing there; "?" means that it could not be looked at.
+ * CAY.base says what the base had under the name when the set was made, so that whoever applies the set later
+ * can tell whether that is still there: TYPE:MODE:SIZE:MTIME:CTIME:INODE, times in nanoseconds, mode octal.
+ * Without it the base had nothing there; "?" means that it could not be looked at.
  */
 #pragma once
 

@@ -198,7 +198,9 @@ static bool key_is(struct cay_view key, const char *name)
         return key.len == strlen(name) && memcmp(key.ptr, name, key.len) == 0;
 }
 
-/* Keys behind "GNU.sparse.". Only form 1.0 is known, because older ones are ambiguous about names and sizes. */
+/*
+ * Keys behind "GNU.sparse.". Only form 1.0 is known, because older ones are ambiguous about names and sizes.
+ */
 static int sparse_apply(struct cay_tar_pax *pax, struct cay_view key, struct cay_view value)
 {
         unsigned bit = CAY_TAR_SPARSE_OTHER;
@@ -229,7 +231,10 @@ static int record_apply(struct cay_tar_pax *pax, struct cay_view key, struct cay
         if (key.len >= sparse_len && memcmp(key.ptr, sparse, sparse_len) == 0)
                 return sparse_apply(pax, (struct cay_view){ key.ptr + sparse_len, key.len - sparse_len },
                                     value);
-        /* An empty value takes back what was said before. The name of a file with holes is the one in its own key. */
+        /*
+         * An empty value takes back what was said before. The name of a file with holes is the one in its own
+         * key.
+         */
         if (key_is(key, "path")) {
                 if (!(pax->sparse & CAY_TAR_SPARSE_NAME)) {
                         pax->has_path = value.len > 0;

@@ -76,7 +76,10 @@ struct cay_tar_member {
         uint32_t mtime_ns;
         const char *name, *link; /* C strings; link is "" where there is none */
         const char *kind, *base; /* of a change set (change.h); NULL: none */
-        /* A file with holes: bytes of its map and its data in the archive. 0: it has none, and `size` bytes follow. */
+        /*
+         * A file with holes: bytes of its map and its data in the archive. 0: it has none, and `size` bytes
+         * follow.
+         */
         uint64_t stored;
 };
 
@@ -103,8 +106,9 @@ int cay_tar_pax_parse(const void *mem, size_t len, struct cay_tar_pax *ret);
 int cay_tar_member_format(const struct cay_tar_member *m, void *mem, size_t size);
 
 /*
- * The map of a file with holes comes before its data: numbers as lines, filled up to a block. Line 0 is the count of
- * pieces, then two lines for each. The file's end has to be in the map, so a file that ends in a hole has an empty piece there.
+ * The map of a file with holes comes before its data: numbers as lines, filled up to a block. Line 0 is the
+ * count of pieces, then two lines for each. The file's end has to be in the map, so a file that ends in a
+ * hole has an empty piece there.
  */
 #define CAY_TAR_MAP_LINE 24u /* bytes that cay_tar_map_line writes at most */
 unsigned cay_tar_map_line(uint64_t number, char ret[CAY_TAR_MAP_LINE]);

@@ -8,12 +8,13 @@
  *
  * Tar readers differ in what they make of odd input, and a stream that means two things to two readers is an
  * attack on whoever checked it with the other. So what is odd is refused: unknown types, links with data,
- * records twice for one member, names in global records, old forms of sparse files, a lone block of zeros in the
- * middle, anything but zeros behind the end. An archive without its end is one that was cut, and is refused
- * too, after its last member.
+ * records twice for one member, names in global records, old forms of sparse files, a lone block of zeros in
+ * the middle, anything but zeros behind the end. An archive without its end is one that was cut, and is
+ * refused too, after its last member.
  *
- * A file with holes (pax form 1.0) has a map before its data: which pieces the data are. The map is read whole and
- * checked before the sink sees a byte: pieces in order, inside the file, and together exactly as long as the data.
+ * A file with holes (pax form 1.0) has a map before its data: which pieces the data are. The map is read
+ * whole and checked before the sink sees a byte: pieces in order, inside the file, and together exactly as
+ * long as the data.
  */
 
 #include "foundation/tar/tar_reader.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One function per message names its fields in order, for writing and for reading: so the two cannot differ. What it reads is checked
- * there, field by field; the sizes are rows of agent_messages.def.
+ * One function per message names its fields in order, for writing and for reading: so the two cannot differ.
+ * What it reads is checked there, field by field; the sizes are rows of agent_messages.def.
  */
 #include "links/agent/agent_message.h"
 

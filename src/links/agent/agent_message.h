@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The link between a daemon and an agent (`cay agent`) on a user's machine, as messages in flat memory: a head of 8 bytes (type, three
- * zeros, number) and a payload, little-endian, each message one binary message of a WebSocket. Both ends count as hostile to the other.
- * The format and the proofs are described in docs/agent-link.md.
+ * The link between a daemon and an agent (`cay agent`) on a user's machine, as messages in flat memory: a
+ * head of 8 bytes (type, three zeros, number) and a payload, little-endian, each message one binary message
+ * of a WebSocket. Both ends count as hostile to the other. The format and the proofs are described in
+ * docs/agent-link.md.
  */
 #pragma once
 
@@ -138,9 +139,15 @@ enum agent_limit {
         AGENT_LIMIT_INODES = 32,
 };
 
-/* Returns the message's length, or -EINVAL: it does not fit its row (a text too long). DATA is written without its bytes. */
+/*
+ * Returns the message's length, or -EINVAL: it does not fit its row (a text too long). DATA is written
+ * without its bytes.
+ */
 int agent_message_write(const struct agent_message *m, uint8_t *ret, size_t size);
-/* from: who sent it. 0 or -EPROTO. Texts are valid UTF-8 without control characters, ids and names valid, codes and bits known. */
+/*
+ * from: who sent it. 0 or -EPROTO. Texts are valid UTF-8 without control characters, ids and names valid,
+ * codes and bits known.
+ */
 int agent_message_read(const void *bytes, size_t len, enum agent_side from, struct agent_message *ret);
 bool agent_ask_has_channel(enum agent_what what);
 /* A text that may be sent: cut to its maximum, with a question mark for what may not be in it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long whoever dials waits before the next try: doubled each time up to a ceiling, of which a random half is left out, since many must
- * not return at once. `tries` is the dialler's own: zeroed, counted here.
+ * How long whoever dials waits before the next try: doubled each time up to a ceiling, of which a random half
+ * is left out, since many must not return at once. `tries` is the dialler's own: zeroed, counted here.
  */
 #pragma once
 

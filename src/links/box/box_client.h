@@ -88,11 +88,15 @@ bool cay_box_client_has_channel(const struct cay_box_client *c, uint32_t number)
 void cay_box_client_refuse(struct cay_box_client *c,
                            uint32_t number); /* init discards the channel and ends its processes */
 int cay_box_client_ping(struct cay_box_client *c, uint64_t token); /* token: below 2⁴⁸ */
-/* Asks which kinds of channels init knows, unless that is known; on_kinds tells. To be repeated on each stream (on_welcome). */
+/*
+ * Asks which kinds of channels init knows, unless that is known; on_kinds tells. To be repeated on each
+ * stream (on_welcome).
+ */
 void cay_box_client_ask_kinds(struct cay_box_client *c);
 /*
- * The newest kind that init knows; 0: not known yet. A box may be older than this front, and an OPEN of a kind that its init does not
- * know would end every stream: kinds newer than CAY_BOX_KINDS_UNTOLD are opened by this word alone.
+ * The newest kind that init knows; 0: not known yet. A box may be older than this front, and an OPEN of a
+ * kind that its init does not know would end every stream: kinds newer than CAY_BOX_KINDS_UNTOLD are opened
+ * by this word alone.
  */
 uint16_t cay_box_client_kinds(const struct cay_box_client *c);
 

@@ -37,8 +37,9 @@ enum cay_box_kind {
 };
 
 /*
- * A PING that asks which kinds of channels init knows: the lowest 16 bits of its PONG are the number of the newest. An init that does not
- * know the question repeats it. Only the kinds up to that of SOCKET may be opened before that is known: an OPEN of an unknown kind ends the stream.
+ * A PING that asks which kinds of channels init knows: the lowest 16 bits of its PONG are the number of the
+ * newest. An init that does not know the question repeats it. Only the kinds up to that of SOCKET may be
+ * opened before that is known: an OPEN of an unknown kind ends the stream.
  */
 #define CAY_BOX_ASK_KINDS UINT64_C(0x6b696e64733f0000)
 #define CAY_BOX_KINDS_UNTOLD CAY_BOX_SOCKET
@@ -103,8 +104,9 @@ enum {
         CAY_BOX_LITERAL = 128, /* search: the pattern is plain text */
         CAY_BOX_NO_CASE = 256, /* search */
         /*
-         * write: path2 has all the attributes that the file shall have; stat, list: the target of what is not a link has them
-         * (cay-init/files_attributes.h). The number is search's: an init from before an upgrade does without.
+         * write: path2 has all the attributes that the file shall have; stat, list: the target of what is not
+         * a link has them (cay-init/files_attributes.h). The number is search's: an init from before an
+         * upgrade does without.
          */
         CAY_BOX_ATTRIBUTES = CAY_BOX_NO_CASE,
 };
@@ -122,7 +124,10 @@ struct cay_box_file { /* every kind but EXEC and those with a port */
          * must still have. An older init ignores it.
          */
         uint64_t offset, max_bytes, max_entries;
-        /* path: empty for PROCESSES and CHANGES only; path2: MOVE, SYMLINK, LIST, SEARCH, and WRITE with ATTRIBUTES only */
+        /*
+         * path: empty for PROCESSES and CHANGES only; path2: MOVE, SYMLINK, LIST, SEARCH, and WRITE with
+         * ATTRIBUTES only
+         */
         struct cay_view path, path2;
 };
 

@@ -25,7 +25,8 @@ enum docker_type {
         DOCKER_TYPE_COUNT,
         DOCKER_box_gone = 100, /* answers only */
         DOCKER_daemon,
-        DOCKER_files_lost /* somebody else removed the container of a box that could have been started again */
+        /* somebody else removed the container of a box that could have been started again */
+        DOCKER_files_lost
 };
 
 enum docker_plan_flags {
@@ -105,7 +106,8 @@ struct docker_plan { /* descriptor: the link stream */
         struct docker_volume volumes[DOCKER_VOLUMES_MAX];
         /* the caller's labels: name, NUL, value, NUL, …; an empty name ends them */
         char labels[DOCKER_LABELS];
-        char ca[DOCKER_CA]; /* with CA: text that follows the host's certificates in the container's /etc/cay-ca.pem */
+        /* with CA: text that follows the host's certificates in the container's /etc/cay-ca.pem */
+        char ca[DOCKER_CA];
 };
 
 struct docker_request {

@@ -25,7 +25,10 @@ enum wire_keeper_type {
         /* none; another size: struct wire_keeper_ceiling; sent once, before the first front */
         WIRE_KEEPER_CEILING,
         WIRE_KEEPER_MARGIN, /* none: layers must leave `nr` MiB of their disk free */
-        /* none: the roots were chosen by the person who runs this, with that person's rights: any folder may be one */
+        /*
+         * none: the roots were chosen by the person who runs this, with that person's rights: any folder may
+         * be one
+         */
         WIRE_KEEPER_OWN_ROOTS,
 };
 

@@ -114,7 +114,8 @@ struct wire_plan { /* descriptors: link stream for init, [rootfs], [workspace], 
         char volume_owner[CAY_NAME_MAX + 1];
         struct wire_volume volumes[WIRE_VOLUMES];
         char warm_modules[WIRE_MODULES]; /* with WARM: passed on to cay-init unread */
-        char ca[WIRE_CA]; /* with CA: text that follows the host's certificates in the box's /etc/cay-ca.pem */
+        /* with CA: text that follows the host's certificates in the box's /etc/cay-ca.pem */
+        char ca[WIRE_CA];
 };
 
 struct wire_request {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cay-net ↔ cay-edge: one message over a SOCK_SEQPACKET socket for each connection whose requests get a secret, one back when it is over.
- * An order comes with two descriptors: a stream to the program in the sandbox, whose TLS is ended here, and the TCP connection to the
- * real server. It has only the secrets for that host.
+ * cay-net ↔ cay-edge: one message over a SOCK_SEQPACKET socket for each connection whose requests get a
+ * secret, one back when it is over. An order comes with two descriptors: a stream to the program in the
+ * sandbox, whose TLS is ended here, and the TCP connection to the real server. It has only the secrets for
+ * that host.
  */
 #pragma once
 

@@ -9,8 +9,9 @@
  * domain/network/policy_text.h describes. The sockets of a box are those of sys_divert_set_up
  * (foundation/sys/net_divert.h).
  *
- * dial is for the daemon itself, which may open no socket: a connection to the agent of a user's machine. It is answered at once; the outcome
- * comes later, over the socket that was passed with it. Whoever closes the other end of that socket does not want it any more.
+ * dial is for the daemon itself, which may open no socket: a connection to the agent of a user's machine. It
+ * is answered at once; the outcome comes later, over the socket that was passed with it. Whoever closes the
+ * other end of that socket does not want it any more.
  *
  * Log entries have numbers per sandbox, from 1 and without gaps. cay-net keeps the latest entries of each
  * sandbox and sends each new one to the current front. A front that finds a gap, or that is new, requests
@@ -42,15 +43,16 @@ enum net_type {
         NET_log = 100, /* answers only: a new entry */
 };
 
-enum net_fd { /* order in box_add: struct sys_divert_sockets with up to NET_DIALS_MAX dials, then the policy */
-              NET_FD_TCP,
-              NET_FD_DNS_UDP,
-              NET_FD_DNS_TCP,
-              NET_FD_UDP,
-              NET_FD_RAW4,
-              NET_FD_RAW6,
-              NET_FD_REFUSED,
-              NET_FD_DIALS
+/* order in box_add: struct sys_divert_sockets with up to NET_DIALS_MAX dials, then the policy */
+enum net_fd {
+        NET_FD_TCP,
+        NET_FD_DNS_UDP,
+        NET_FD_DNS_TCP,
+        NET_FD_UDP,
+        NET_FD_RAW4,
+        NET_FD_RAW6,
+        NET_FD_REFUSED,
+        NET_FD_DIALS
 };
 #define NET_DIALS_MAX 32u
 
@@ -60,8 +62,8 @@ struct net_limits { /* of one sandbox. 0: no limit for bytes, the default for th
         uint32_t connections;              /* at once */
         uint32_t connections_s;
         uint32_t dns_s; /* queries */
-        uint32_t
-                udp_idle_s; /* until a flow of datagrams that nobody answered is over; four times that with an answer */
+        /* until a flow of datagrams that nobody answered is over; four times that with an answer */
+        uint32_t udp_idle_s;
 };
 
 struct net_box_request { /* box_add, box_policy; the others read `id` alone */
@@ -152,5 +154,8 @@ struct net_answer {
 
 extern const struct helper_protocol net_protocol;
 
-/* After helper_request_check: -EPROTO when a request that names a sandbox has no id in it, or dial no host, port or flag. */
+/*
+ * After helper_request_check: -EPROTO when a request that names a sandbox has no id in it, or dial no host,
+ * port or flag.
+ */
 int net_request_check_id(const struct net_request *req);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copy-on-write workspaces through the real programs: `cay run --workspace DIR:cow`, then diff, apply, discard and runs. As root; after
- * every test the machine is compared with how it was.
+ * Copy-on-write workspaces through the real programs: `cay run --workspace DIR:cow`, then diff, apply,
+ * discard and runs. As root; after every test the machine is compared with how it was.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -490,8 +490,9 @@ static void ordinary_users_have_it_too(void **state)
                  "setpriv --reuid 4321 --regid 4321 --clear-groups '%s/cay' run --allow-missing all true "
                  "2>/dev/null",
                  run_build_dir());
+        /* no user namespaces for them, or programs that they can't reach: other tests say which */
         if (system(line) != 0)
-                skip(); /* no user namespaces for them, or programs that they can't reach: other tests say which */
+                skip();
         snprintf(line, sizeof(line),
                  "mkdir home && chown 4321 home && cat >script <<'E'\nset -e\nunset CAY_RUNS "
                  "XDG_STATE_HOME\nexport HOME=$PWD/home\n"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay doctor` where people are: as root, as an ordinary user, in user namespaces, inside a sandbox, with a Docker that answers and
- * one that does not. Whatever it says, its exit status must agree with what `cay run` then does; afterwards nothing is left.
+ * `cay doctor` where people are: as root, as an ordinary user, in user namespaces, inside a sandbox, with a
+ * Docker that answers and one that does not. Whatever it says, its exit status must agree with what `cay run`
+ * then does; afterwards nothing is left.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,7 +72,10 @@ static void read_all(int fd, pid_t pid)
         close(fd);
 }
 
-/* Starts `prefix` words, then our cay with `words`; both streams are collected. env: one NAME=VALUE more, or NULL. */
+/*
+ * Starts `prefix` words, then our cay with `words`; both streams are collected. env: one NAME=VALUE more, or
+ * NULL.
+ */
 static void run_it(const char *const *prefix, const char *const *words, const char *env)
 {
         const char *argv[WORDS_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cay-init without an engine around it: started with a control socket, a box link and, if asked for, a cgroup2 node, or
- * as pid 1 of simple namespaces. Driven through the front's own box_client.
+ * A cay-init without an engine around it: started with a control socket, a box link and, if asked for, a
+ * cgroup2 node, or as pid 1 of simple namespaces. Driven through the front's own box_client.
  */
 #pragma once
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What init puts around a command in a box of its own: ids, capabilities, filter, landlock, and the figures it shows. */
+/*
+ * What init puts around a command in a box of its own: ids, capabilities, filter, landlock, and the figures
+ * it shows.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Init's side of the box link: lost and replaced streams, hostile frames, windows, and what it keeps for whom. */
+/*
+ * Init's side of the box link: lost and replaced streams, hostile frames, windows, and what it keeps for
+ * whom.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -179,7 +182,10 @@ static void a_one_shot_run_survives_cuts(void **state)
         box_stop(&b);
 }
 
-/* It waits for seconds whether a front comes back: begun first and looked at last, so that others test meanwhile. */
+/*
+ * It waits for seconds whether a front comes back: begun first and looked at last, so that others test
+ * meanwhile.
+ */
 static struct {
         struct box b;
         struct run r;
@@ -492,7 +498,10 @@ static void check_growth(uint64_t kb, uint64_t max_kb)
 #endif
 }
 
-/* Whatever their output and their input, commands that nobody reads leave room for others: smaller windows, no refusal. */
+/*
+ * Whatever their output and their input, commands that nobody reads leave room for others: smaller windows,
+ * no refusal.
+ */
 static void windows_grow_by_use_and_refuse_nobody(void **state)
 {
         enum { FLOODS = 140 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands whose process was ready before them (cay-init/prefork.h): they are what any other command is, and nobody can tell or spoil it. */
+/*
+ * Commands whose process was ready before them (cay-init/prefork.h): they are what any other command is, and
+ * nobody can tell or spoil it.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -168,7 +171,9 @@ static void others_do_without(void **state)
         box_stop(&b);
 }
 
-/* No signal of the code reaches it, nothing of it can be read, and it is no process of the box in any list. */
+/*
+ * No signal of the code reaches it, nothing of it can be read, and it is no process of the box in any list.
+ */
 static void it_is_out_of_reach(void **state)
 {
         struct cay_box_open open = { .kind = CAY_BOX_PROCESSES,

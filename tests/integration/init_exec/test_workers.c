@@ -272,7 +272,9 @@ static void reading_survives_cuts(void **state)
         box_stop(&b);
 }
 
-/* Connections to a port of the box's loopback, which init listens on; here the box shares the test's network. */
+/*
+ * Connections to a port of the box's loopback, which init listens on; here the box shares the test's network.
+ */
 
 static uint16_t free_port(void)
 {

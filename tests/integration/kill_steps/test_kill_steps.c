@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SIGKILL of the CLI, of the warden, of the box, at each step of a run. The steps come from the trace table itself; one
- * without a row below fails the test. After each: every process of the run ends by itself, and after the next start of cay
- * nothing else is left either.
+ * SIGKILL of the CLI, of the warden, of the box, at each step of a run. The steps come from the trace table
+ * itself; one without a row below fails the test. After each: every process of the run ends by itself, and
+ * after the next start of cay nothing else is left either.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,14 +34,18 @@
 #define ARGS_MAX 24
 
 enum expect {
-        NEVER, /* there is no such process at that step, or nobody there who knows it: the run is as any other */
+        /* there is no such process at that step, or nobody there who knows it: the run is as any other */
+        NEVER,
         DIES,  /* the CLI itself is killed */
         FAILS, /* the CLI lives, and says that the run failed: exit status 125 and a line that says why */
-        ENDS, /* a race with the command's end or the box's birth: its own status, or a failure that is told */
+        /* a race with the command's end or the box's birth: its own status, or a failure that is told */
+        ENDS,
         WELL, /* it is killed, and the run does not need it any more: the command's own status */
 };
 
-/* One row per step of steps.def: what becomes of `cay run` when the CLI, the warden, the box is killed there. */
+/*
+ * One row per step of steps.def: what becomes of `cay run` when the CLI, the warden, the box is killed there.
+ */
 static const struct {
         const char *step;
         enum expect cli, warden, box;

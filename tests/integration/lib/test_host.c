@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcay in programs with a life of their own: threads, handlers, children, signals that are ignored or blocked, closed descriptors.
- * Each test is such a program; around each, what is on the machine and in the process is compared.
+ * libcay in programs with a life of their own: threads, handlers, children, signals that are ignored or
+ * blocked, closed descriptors. Each test is such a program; around each, what is on the machine and in the
+ * process is compared.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -195,7 +196,10 @@ static void on_alarm(int signo)
         alarms++;
 }
 
-/* Handlers run in this process only (not in the child that shares its memory for a moment), and nothing is cut short. */
+/*
+ * Handlers run in this process only (not in the child that shares its memory for a moment), and nothing is
+ * cut short.
+ */
 static void signals_may_come_all_the_time(void **state)
 {
         struct itimerval often = { .it_interval = { .tv_usec = 500 }, .it_value = { .tv_usec = 500 } },

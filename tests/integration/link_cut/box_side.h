@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes that can be known anywhere in a stream, how they are checked, and the commands that make them inside the box: the
- * test program maps itself into the box and is its own command there, so both sides share one generator.
+ * Bytes that can be known anywhere in a stream, how they are checked, and the commands that make them inside
+ * the box: the test program maps itself into the box and is its own command there, so both sides share one
+ * generator.
  */
 #pragma once
 

@@ -14,10 +14,11 @@
 #define SETTLE_ROUNDS 2000u /* of ten milliseconds */
 
 /*
- * How much a process may grow from before the command to any later time. The front: a ring and the buffers of a stream.
- * Init: a ring for each of IN, OUT and ERR (256 KiB each, as the window) and the buffers of a stream (as much again).
- * The warden keeps nothing of a relink. And how much higher the second half may be than the first: what leaks a little with
- * every cut shows there. A sanitizer holds back what was freed (up to 256 MiB), so there only what never stops shows.
+ * How much a process may grow from before the command to any later time. The front: a ring and the buffers of
+ * a stream. Init: a ring for each of IN, OUT and ERR (256 KiB each, as the window) and the buffers of a
+ * stream (as much again). The warden keeps nothing of a relink. And how much higher the second half may be
+ * than the first: what leaks a little with every cut shows there. A sanitizer holds back what was freed (up
+ * to 256 MiB), so there only what never stops shows.
  */
 static const struct {
         const char *name;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the front, the warden and init use before, while and after the link is cut, and how much of it is too much. */
+/*
+ * What the front, the warden and init use before, while and after the link is cut, and how much of it is too
+ * much.
+ */
 #pragma once
 
 #include "integration/link_cut/rig.h"

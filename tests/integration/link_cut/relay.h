@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stretch of wire that breaks after so many bytes: what a link goes through when it is to be cut inside a frame. */
+/*
+ * A stretch of wire that breaks after so many bytes: what a link goes through when it is to be cut inside a
+ * frame.
+ */
 #pragma once
 
 #include "foundation/loop/loop.h"

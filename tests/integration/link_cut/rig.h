@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A real box of the native engine, the front's end of its link, and the ways to cut that link. One rig per test; what a test
- * that failed in the middle left is cleaned up by rig_close, which then compares what is on the machine with before.
+ * A real box of the native engine, the front's end of its link, and the ways to cut that link. One rig per
+ * test; what a test that failed in the middle left is cleaned up by rig_close, which then compares what is on
+ * the machine with before.
  */
 #pragma once
 
@@ -11,9 +12,14 @@
 
 enum cut {           /* how a link is lost */
            CUT_DROP, /* the front lets go, init finds the end of the stream */
-           CUT_RELINK, /* the engine gives init another stream while the front still holds and reads the old one */
+           /* the engine gives init another stream while the front still holds and reads the old one */
+           CUT_RELINK,
            CUT_BREAK, /* both find it broken */
-           CUT_WIRE, /* dropped, and the next stream breaks by itself after a random number of bytes, anywhere in a frame */
+           /*
+            * dropped, and the next stream breaks by itself after a random number of bytes, anywhere in a
+            * frame
+            */
+           CUT_WIRE,
            CUT_COUNT
 };
 
@@ -37,8 +43,8 @@ struct rig {
         unsigned cuts;         /* streams lost that had been attached */
         bool is_attached;      /* a stream was given and not yet counted as lost */
         int lost_reason;
-        const char *
-                fault; /* found in a callback, where a test can't fail: the loop would stay inside its round */
+        /* found in a callback, where a test can't fail: the loop would stay inside its round */
+        const char *fault;
         unsigned welcomes, welcomes_before; /* before: when the stream was attached */
         struct cay_box_welcome welcome;     /* the last one */
         pid_t pids[PROCESS_COUNT];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The real box link of a real box, cut again and again while it is in use: no byte is lost, doubled or changed either way,
- * no process grows. As root; the box is the native engine's.
+ * The real box link of a real box, cut again and again while it is in use: no byte is lost, doubled or
+ * changed either way, no process grows. As root; the box is the native engine's.
  *
- * Cuts are made by the number of bytes that have come, at places that a seeded row spreads, so that a failure can be had
- * again. Between two of them at least one DATA frame goes through whole: a link that is lost more often than that makes no
- * progress, by design.
+ * Cuts are made by the number of bytes that have come, at places that a seeded row spreads, so that a failure
+ * can be had again. Between two of them at least one DATA frame goes through whole: a link that is lost more
+ * often than that makes no progress, by design.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,7 +104,10 @@ static void input_survives_cuts(void **state)
         flow_end(&f);
 }
 
-/* The other half of the stalled watcher: a strict one that does not read stops the command, and cuts give it no more room. */
+/*
+ * The other half of the stalled watcher: a strict one that does not read stops the command, and cuts give it
+ * no more room.
+ */
 static void a_strict_watcher_that_stalls_stops_the_command(void **state)
 {
         static struct flow f;
@@ -186,7 +189,10 @@ static int exit_of(const char *command, uint32_t *ret_number)
         return f.end.exec.exit_code;
 }
 
-/* A front that has lost all it knew: commands of the one before go on, are named, and new ones do not meet them. */
+/*
+ * A front that has lost all it knew: commands of the one before go on, are named, and new ones do not meet
+ * them.
+ */
 static void a_new_front_finds_what_the_old_one_left(void **state)
 {
         const char *const wait_argv[] = { rig_program(), "wait", NULL };
@@ -213,7 +219,9 @@ static void a_new_front_finds_what_the_old_one_left(void **state)
         await_running(waiting_number, "wait");
         assert_true(is_running(stuck_number, "emit"));
 
-        /* Never closed: listed to the next front; once it has ended, what a front does not name is forgotten. */
+        /*
+         * Never closed: listed to the next front; once it has ended, what a front does not name is forgotten.
+         */
         flow_begin(&brief, 0, 0, brief_argv);
         brief_number = brief.ch.number;
         rig_await_read(&rig);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* edge_ca DIGITS: prints the certificate of the authority with this seed, as a front gives it to sandboxes. */
+/*
+ * edge_ca DIGITS: prints the certificate of the authority with this seed, as a front gives it to sandboxes.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net_box FD MODE: a network namespace as a sandbox has it, for tests of cay-net. Its sockets go over FD; it lives until FD is closed at
- * the other end. Its programs are those of the test, which enters the namespace.
+ * net_box FD MODE: a network namespace as a sandbox has it, for tests of cay-net. Its sockets go over FD; it
+ * lives until FD is closed at the other end. Its programs are those of the test, which enters the namespace.
  */
 #include <sched.h>
 #include <stdio.h>

@@ -2,8 +2,9 @@
 /*
  * `cay run` on kernels that lack young system calls: the same results as on a new one.
  *
- * For each row of old_kernels.def this program runs itself below tests/tools/no_call, which blocks the row's calls for the whole
- * tree of processes: this program, cay, the warden, cay-init, the command. There (--checks) it makes the checks. By hand:
+ * For each row of old_kernels.def this program runs itself below tests/tools/no_call, which blocks the row's
+ * calls for the whole tree of processes: this program, cay, the warden, cay-init, the command. There
+ * (--checks) it makes the checks. By hand:
  *   integration_old_kernel ROW…       some rows only
  *   no_call CALLS -- integration_old_kernel --checks [CALLS]
  */
@@ -50,7 +51,9 @@ static void prints(struct run r, const char *out)
                 fail_msg("stdout '%.300s', expected '%.300s'; stderr '%.600s'", r.out, out, r.err);
 }
 
-/* The row is about something: whatever this process asks for is not there, so nor is it for what it starts. */
+/*
+ * The row is about something: whatever this process asks for is not there, so nor is it for what it starts.
+ */
 static void calls_are_blocked(void **state)
 {
         if (calls == NULL)
@@ -202,7 +205,10 @@ static void workspace_read_only(void **state)
         assert_string_equal(r.out, "outside\nrefused\n");
 }
 
-/* Without idmapped mounts it works for the folder's owner all the same, or the run is refused with the reason. */
+/*
+ * Without idmapped mounts it works for the folder's owner all the same, or the run is refused with the
+ * reason.
+ */
 static void workspace_read_write(void **state)
 {
         static const unsigned owners[] = { 12345, 0 };

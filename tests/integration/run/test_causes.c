@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every limit, twice: a command that hits it and ends badly gets the cause, one that hits it, recovers and exits 0 gets
- * `exited` and a hint. Then what the command is told about its machine. The native engine, as root.
+ * Every limit, twice: a command that hits it and ends badly gets the cause, one that hits it, recovers and
+ * exits 0 gets `exited` and a hint. Then what the command is told about its machine. The native engine, as
+ * root.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -128,7 +129,10 @@ static int leave_room(uint64_t mib)
         return fd;
 }
 
-/* The disk has less than a layer may take: a write inside fails while the disk still has its margin of 16 MiB. */
+/*
+ * The disk has less than a layer may take: a write inside fails while the disk still has its margin of 16
+ * MiB.
+ */
 static void a_layer_leaves_the_disk_its_margin(void **state)
 {
         struct run r;
@@ -254,7 +258,9 @@ static void figures_of_processors(void **state)
         assert_string_equal(r.out, expect);
 }
 
-/* It begins on a processor of its commands' cpuset, so that they do, and is let go when the first has begun. */
+/*
+ * It begins on a processor of its commands' cpuset, so that they do, and is let go when the first has begun.
+ */
 static void init_has_all_processors(void **state)
 {
         char expect[16], count[16];
@@ -417,9 +423,9 @@ static void workspaces(void **state)
         r = CAY("--workspace", option, "/bin/sh", "-c",
                 "stat -c '%u %g' . given theirs; echo inside > new && mkdir sub && echo more >> given");
         assert_int_equal(r.status, 0);
-        assert_string_equal(
-                r.out,
-                "1001 1001\n1001 1001\n65534 65534\n"); /* the owner is the sandbox's user, others are nobody */
+        assert_string_equal(r.out,
+                            /* the owner is the sandbox's user, others are nobody */
+                            "1001 1001\n1001 1001\n65534 65534\n");
         snprintf(path, sizeof(path), "%s/new", dir);
         assert_int_equal(stat(path, &st), 0);
         assert_int_equal(st.st_uid, 4242);

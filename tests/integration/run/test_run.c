@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cay run` as its users see it: options and their errors, streams, statuses, JSON, input, signals, terminals. The native
- * engine, as root; after every test the machine is compared with how it was.
+ * `cay run` as its users see it: options and their errors, streams, statuses, JSON, input, signals,
+ * terminals. The native engine, as root; after every test the machine is compared with how it was.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -431,7 +431,8 @@ static void commands_start_with_a_clean_slate(void **state)
         struct run r;
 
         run_need_root();
-        r = SH("grep -E 'Sig(Blk|Ign)' /proc/self/status | cut -f2; umask; yes | head -n 1"); /* ends by SIGPIPE */
+        /* ends by SIGPIPE */
+        r = SH("grep -E 'Sig(Blk|Ign)' /proc/self/status | cut -f2; umask; yes | head -n 1");
         assert_out(&r, "0000000000000000\n0000000000000000\n0022\ny\n");
         assert_string_equal(r.err, "");
 }
@@ -763,7 +764,10 @@ static void the_process_engine_by_name(void **state)
         assert_part(r.out, "\"skipped\":[\"memory\",\"swap\",\"cpus\",\"pids\",\"disk\",\"inodes\"]");
 }
 
-/* As root: an id of its own, no other group, no way back; unless the folder is the caller's, and then it is said. */
+/*
+ * As root: an id of its own, no other group, no way back; unless the folder is the caller's, and then it is
+ * said.
+ */
 static void the_process_engine_is_not_root(void **state)
 {
         struct run r = CAY("--engine", "process", "--allow-missing", "all", "--quiet", "/bin/sh", "-c",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A wall clock that jumps, for single programs: loaded into them by /etc/ld.so.preload of a test's own mount namespace. What is added, in
- * seconds, is in a file that the test writes; it is mapped when the program starts, so that its later bounds do not matter.
+ * A wall clock that jumps, for single programs: loaded into them by /etc/ld.so.preload of a test's own mount
+ * namespace. What is added, in seconds, is in a file that the test writes; it is mapped when the program
+ * starts, so that its later bounds do not matter.
  */
 #include <dlfcn.h>
 #include <errno.h>

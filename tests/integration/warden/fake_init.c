@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stands in for cay-init in tests of the warden: pid 1 of a box that takes its config and then does what the test asks over the
- * link, one line at a time, answering with text that ends in NUL. Static, so that it runs in any image.
+ * Stands in for cay-init in tests of the warden: pid 1 of a box that takes its config and then does what the
+ * test asks over the link, one line at a time, answering with text that ends in NUL. Static, so that it runs
+ * in any image.
  */
 #include <arpa/inet.h>
 #include <dirent.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A front for tests of the real warden: starts it with a small init of the tests' own, sends requests (any bytes), reads
- * answers with a deadline, and talks to the init inside. Every test begins with rig_set_up and ends with rig_tear_down, which
- * fails when anything is left on the machine.
+ * A front for tests of the real warden: starts it with a small init of the tests' own, sends requests (any
+ * bytes), reads answers with a deadline, and talks to the init inside. Every test begins with rig_set_up and
+ * ends with rig_tear_down, which fails when anything is left on the machine.
  */
 #pragma once
 
@@ -89,7 +89,10 @@ void rig_refused(struct rig *rig, const struct wire_plan *plan, int rootfs, int 
                  const char *word);
 void rig_must_make(struct rig *rig, const char *id, struct rig_box *box);
 
-/* One line to the init inside; its answer, or RIG_NOBODY when none came. The text is good until the next call. */
+/*
+ * One line to the init inside; its answer, or RIG_NOBODY when none came. The text is good until the next
+ * call.
+ */
 #define RIG_NOBODY "(nobody)"
 const char *rig_tell(struct rig_box *box, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void rig_box_close(struct rig_box *box);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Images made by an enemy. Where the box needs a place of its own the image has a link to the host, a FIFO, a device, a file:
- * either the box is refused with a reason, or it is set up inside the image only. The host's files, and the image's own, stay
- * as they were.
+ * Images made by an enemy. Where the box needs a place of its own the image has a link to the host, a FIFO, a
+ * device, a file: either the box is refused with a reason, or it is set up inside the image only. The host's
+ * files, and the image's own, stay as they were.
  */
 #include "rig.h"
 

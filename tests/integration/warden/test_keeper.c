@@ -95,7 +95,10 @@ static void test_no_front_for_a_while(void **state)
         rig_stop(&rig);
 }
 
-/* What ended while there was no front was told to nobody: for the next one it is not there, but can be dropped. */
+/*
+ * What ended while there was no front was told to nobody: for the next one it is not there, but can be
+ * dropped.
+ */
 static void test_ends_without_a_front(void **state)
 {
         int keeper = rig_start_kept(&rig);
@@ -158,7 +161,10 @@ static void test_bad_keeper(void **state)
         rig_stop(&rig);
 }
 
-/* The operator's maxima: given by the keeper, and held against a front that asks for more, or for no limit at all. */
+/*
+ * The operator's maxima: given by the keeper, and held against a front that asks for more, or for no limit at
+ * all.
+ */
 
 #define MIB (1ull << 20)
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A box's life under the warden: freeze, thaw, figures, new links, ends of every kind, many at once, deaths of the warden. */
+/*
+ * A box's life under the warden: freeze, thaw, figures, new links, ends of every kind, many at once, deaths
+ * of the warden.
+ */
 #include "rig.h"
 
 #include <dirent.h>
@@ -148,7 +151,10 @@ static void test_relink(void **state)
         rig_stop(&rig);
 }
 
-/* A box that does not read its control socket: a bounded number of links wait, then the warden says so and goes on. */
+/*
+ * A box that does not read its control socket: a bounded number of links wait, then the warden says so and
+ * goes on.
+ */
 static void test_relink_frozen(void **state)
 {
         struct wire_answer a = { 0 };
@@ -321,7 +327,10 @@ static int make_half(const char *id)
         return links[0];
 }
 
-/* A box that is stuck on its way holds nothing of its neighbours: their ends are not mistaken for those of later ones. */
+/*
+ * A box that is stuck on its way holds nothing of its neighbours: their ends are not mistaken for those of
+ * later ones.
+ */
 static void test_neighbours_of_a_stuck_box(void **state)
 {
         struct rig_box first, later;
@@ -359,8 +368,9 @@ static unsigned records(void)
 }
 
 /*
- * Wardens that follow sweep until no record is left. One may be too early: a record belongs to who is on the way to a box until
- * that has seen its warden go, and a box that has a file system to write out is waited for with a bound.
+ * Wardens that follow sweep until no record is left. One may be too early: a record belongs to who is on the
+ * way to a box until that has seen its warden go, and a box that has a file system to write out is waited for
+ * with a bound.
  */
 static void sweep_all(void)
 {
@@ -390,8 +400,8 @@ static void test_warden_killed_beside_a_stuck_box(void **state)
 }
 
 /*
- * A warden that runs already is asked for a box of the same id as one that dies with another warden: it removes what that one left,
- * and does not take it for another's because its own record names the same.
+ * A warden that runs already is asked for a box of the same id as one that dies with another warden: it
+ * removes what that one left, and does not take it for another's because its own record names the same.
  */
 static void test_same_id_as_one_of_a_killed_warden(void **state)
 {
@@ -450,7 +460,10 @@ static void die_when_recorded(void)
         setenv("CAY_TEST_KILL", "warden@recorded", 1);
 }
 
-/* A run that died before it could find its name taken: its record must not be the end of the box that has the name. */
+/*
+ * A run that died before it could find its name taken: its record must not be the end of the box that has the
+ * name.
+ */
 static void test_record_with_anothers_name(void **state)
 {
 #ifdef CAY_TEST_HOOKS
@@ -488,7 +501,10 @@ static void hide_cgroup2(void)
                 ;
 }
 
-/* A host that mounts cgroup2 nowhere: the warden's own, private mount of it is found again by the next warden. */
+/*
+ * A host that mounts cgroup2 nowhere: the warden's own, private mount of it is found again by the next
+ * warden.
+ */
 static void test_warden_killed_without_cgroup2_mounted(void **state)
 {
         struct rig_box box;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A box with a way out: its sockets come to whoever the plan names, belong to the box's namespace, and can be made anew. */
+/*
+ * A box with a way out: its sockets come to whoever the plan names, belong to the box's namespace, and can be
+ * made anew.
+ */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>

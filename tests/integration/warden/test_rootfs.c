@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A front that lies about roots: only what lies below the registry's folder becomes a box's root, as the keeper named it last. */
+/*
+ * A front that lies about roots: only what lies below the registry's folder becomes a box's root, as the
+ * keeper named it last.
+ */
 #include "integration/warden/rig.h"
 
 static struct rig rig;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A front that lies: it speaks the warden link as a taken-over one would, and asks for folders that nobody has allowed. Every lie is
- * refused with its reason, and nothing is made. Each kind of truth is told once too, or the refusals would prove nothing.
+ * A front that lies: it speaks the warden link as a taken-over one would, and asks for folders that nobody
+ * has allowed. Every lie is refused with its reason, and nothing is made. Each kind of truth is told once
+ * too, or the refusals would prove nothing.
  */
 #include "integration/warden/rig.h"
 
@@ -269,7 +270,9 @@ static void test_no_client(void **state)
         refused(by_folder(mine, rig.sock, 0), "not a client's connection");
         refused(by_folder(mine, listener, 0), "has gone"); /* a listening socket's peer is its own maker */
 
-        /* A socket of the front's own by the same name, somewhere else: names can be had below another root. */
+        /*
+         * A socket of the front's own by the same name, somewhere else: names can be had below another root.
+         */
         snprintf(at.sun_path, sizeof(at.sun_path), "%s/away.sock", rig_folder());
         unlink(at.sun_path);
         own = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -396,7 +399,9 @@ static void test_without_keeper(void **state)
         rig_stop(&rig);
 }
 
-/* `cay agent`: the folders of its user's rules, whoever owns them, and no others, whatever its front passes. */
+/*
+ * `cay agent`: the folders of its user's rules, whoever owns them, and no others, whatever its front passes.
+ */
 static void test_own_roots(void **state)
 {
         struct client me;
@@ -418,7 +423,10 @@ static void test_own_roots(void **state)
         end();
 }
 
-/* As whom: the owner's client is the owner inside; for anybody else it is nobody's, and shows what all may read. */
+/*
+ * As whom: the owner's client is the owner inside; for anybody else it is nobody's, and shows what all may
+ * read.
+ */
 static void test_as_whom(void **state)
 {
         static const uint32_t with_peer = WIRE_PLAN_WORKSPACE | WIRE_PLAN_WORKSPACE_PEER;

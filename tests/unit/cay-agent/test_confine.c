@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What must never be among the agent's system calls, by hand, in plain words. That the agent works with them is tested by the contract. */
+/*
+ * What must never be among the agent's system calls, by hand, in plain words. That the agent works with them
+ * is tested by the contract.
+ */
 #include "cay-agent/confine.h"
 
 #include <errno.h>

@@ -176,7 +176,9 @@ static void a_yes_is_remembered_for_the_rule_as_it_is(void **state)
         agent_rules_done(&again);
 }
 
-/* The warden opens it, below the rule's folder and without links (tests/unit and integration of cay-warden). */
+/*
+ * The warden opens it, below the rule's folder and without links (tests/unit and integration of cay-warden).
+ */
 static void folders_are_named_by_their_rule(void **state)
 {
         struct test *t = *state;

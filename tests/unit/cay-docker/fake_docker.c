@@ -38,8 +38,8 @@ static struct sockaddr_un address(const struct fake_docker *d)
 }
 
 /*
- * Head and body; 0: it broke off. All of the body is read, also what there is no room for (an init with sanitizers is megabytes): who closes a
- * socket in which bytes are left has its answer lost at times.
+ * Head and body; 0: it broke off. All of the body is read, also what there is no room for (an init with
+ * sanitizers is megabytes): who closes a socket in which bytes are left has its answer lost at times.
  */
 static size_t read_request(int fd, char bytes[BYTES_MAX])
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Docker for tests: a child of the test that listens in a folder of its own, reads one whole request after the other and leaves what is said
- * to it to the test. It keeps the stream of events open itself, where nothing ever happens.
+ * A Docker for tests: a child of the test that listens in a folder of its own, reads one whole request after
+ * the other and leaves what is said to it to the test. It keeps the stream of events open itself, where
+ * nothing ever happens.
  *
- * The test's function runs in the child: the only ways back are the log, into which it writes what it wants to be known, and files. The test in
- * turn speaks to it by words in place of requests (fake_docker_tell). "NUDGE" is known to every one: the stream of events ends, and the program
- * looks at everything anew.
+ * The test's function runs in the child: the only ways back are the log, into which it writes what it wants
+ * to be known, and files. The test in turn speaks to it by words in place of requests (fake_docker_tell).
+ * "NUDGE" is known to every one: the stream of events ends, and the program looks at everything anew.
  */
 #pragma once
 

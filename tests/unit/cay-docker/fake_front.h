@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The front's end of the link, which may say anything: it starts cay-docker before a fake Docker, as instance "unit" with the image "img". */
+/*
+ * The front's end of the link, which may say anything: it starts cay-docker before a fake Docker, as instance
+ * "unit" with the image "img".
+ */
 #pragma once
 
 #include "unit/cay-docker/fake_docker.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls between a loop and a Docker that is the test itself: it takes connections between two rounds of the loop, so that what comes first
- * is the test's choice and not the machine's.
+ * Calls between a loop and a Docker that is the test itself: it takes connections between two rounds of the
+ * loop, so that what comes first is the test's choice and not the machine's.
  */
 #include <setjmp.h>
 #include <stdarg.h>

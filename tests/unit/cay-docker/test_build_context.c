@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a build is given: what counts for the hash, what goes along, and that nothing comes from anywhere else. */
+/*
+ * What a build is given: what counts for the hash, what goes along, and that nothing comes from anywhere
+ * else.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds as a front that was taken over would ask for them: it can say the name of a template that the registry has, and that is all. The
- * Docker is a child of this test that writes down what it is asked; what it is sent to build is looked into.
+ * Builds as a front that was taken over would ask for them: it can say the name of a template that the
+ * registry has, and that is all. The Docker is a child of this test that writes down what it is asked; what
+ * it is sent to build is looked into.
  */
 #include <setjmp.h>
 #include <stdarg.h>

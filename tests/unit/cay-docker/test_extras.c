@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks, ports, volumes and labels of a plan: what a front that was taken over would ask for is refused, or means nothing. */
+/*
+ * Networks, ports, volumes and labels of a plan: what a front that was taken over would ask for is refused,
+ * or means nothing.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,7 +86,10 @@ static void none_is_the_default(void **state)
         const struct cay_json_value *root = created();
 
         assert_string_equal(cay_json_value_text(find(root, "HostConfig", "NetworkMode")), "none");
-        /* With true Docker writes no /etc/hosts, so that localhost is no name; and none of the host's servers is told. */
+        /*
+         * With true Docker writes no /etc/hosts, so that localhost is no name; and none of the host's servers
+         * is told.
+         */
         assert_false(cay_json_value_is_true(find(root, "NetworkDisabled", NULL)));
         assert_string_equal(cay_json_value_text(cay_json_value_at(find(root, "HostConfig", "Dns"), 0)),
                             "127.0.0.1");

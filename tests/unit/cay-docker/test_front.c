@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program itself between a front that was taken over and a Docker that writes down what it is asked: breaches end the link, and
- * nothing that is not ours is ever touched. The Docker is a child of this test that knows a few answers by heart.
+ * The program itself between a front that was taken over and a Docker that writes down what it is asked:
+ * breaches end the link, and nothing that is not ours is ever touched. The Docker is a child of this test
+ * that knows a few answers by heart.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -445,7 +446,10 @@ static void absence_is_told_once(void **state)
         assert_int_equal(front.gone, 1);
 }
 
-/* Docker tells of a removal while the service ends what ran there: the stop finds out, and says it before its answer. */
+/*
+ * Docker tells of a removal while the service ends what ran there: the stop finds out, and says it before its
+ * answer.
+ */
 static void files_that_were_removed_are_told_by_the_stop(void **state)
 {
         struct docker_request stop = about(DOCKER_box_stop, "kept"), freeze;
@@ -466,8 +470,8 @@ static void files_that_were_removed_are_told_by_the_stop(void **state)
 }
 
 /*
- * No stream now is not "no engine now": there may be one later (it may be paused), until it is known that the container has ended. Then
- * there is no such box to be joined, but still one to be dropped.
+ * No stream now is not "no engine now": there may be one later (it may be paused), until it is known that the
+ * container has ended. Then there is no such box to be joined, but still one to be dropped.
  */
 static void who_cannot_be_joined_is_not_unavailable(void **state)
 {
@@ -497,8 +501,8 @@ static void who_cannot_be_joined_is_not_unavailable(void **state)
 }
 
 /*
- * Docker has joined the streams of an exec whose process is not started yet. Frozen in this moment, neither a thaw nor a removal would come to
- * an end: so a freeze waits until the helper has said that it runs.
+ * Docker has joined the streams of an exec whose process is not started yet. Frozen in this moment, neither a
+ * thaw nor a removal would come to an end: so a freeze waits until the helper has said that it runs.
  */
 static void a_freeze_waits_for_the_helper(void **state)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon ends: containers are not left to run without anybody who holds them to their time. Over an upgrade they go on. */
+/*
+ * The daemon ends: containers are not left to run without anybody who holds them to their time. Over an
+ * upgrade they go on.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

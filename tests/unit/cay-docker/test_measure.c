@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Figures beside the queue: a Docker that holds them back holds up nothing else, and is asked once for everybody. */
+/*
+ * Figures beside the queue: a Docker that holds them back holds up nothing else, and is asked once for
+ * everybody.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

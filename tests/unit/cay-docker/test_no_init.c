@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A box without init: the program itself speaks the box link, with a front that may have been taken over, and a Docker that is a child of this
- * test. What that Docker prints for a command, and how it ends, the command's only word says.
+ * A box without init: the program itself speaks the box link, with a front that may have been taken over, and
+ * a Docker that is a child of this test. What that Docker prints for a command, and how it ends, the
+ * command's only word says.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,8 +65,8 @@ static void put_frame(int kind, const char *text)
 #define FLOOD (CAY_BOX_WINDOW_MIN + (320 + 96) * 1024)
 
 /*
- * More than a front that does not read and a program that waits for it take: the rest lies in the socket when Docker hangs up. By a child, as
- * what does not fit is waited for.
+ * More than a front that does not read and a program that waits for it take: the rest lies in the socket when
+ * Docker hangs up. By a child, as what does not fit is waited for.
  */
 static void flood(int log)
 {
@@ -684,7 +685,10 @@ static void a_tail_that_waits(void **state)
         assert_int_equal(got, FLOOD);
 }
 
-/* Docker fails, then says that it is frozen, does not thaw it, and does at last: the limit holds all the same. */
+/*
+ * Docker fails, then says that it is frozen, does not thaw it, and does at last: the limit holds all the
+ * same.
+ */
 static void a_kill_is_tried_until_it_is_done(void **state)
 {
         uint8_t why[4];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan without init, and its command, as what Docker is asked for: the same restrictions, the caller's words in place of ours, and nothing copied in. */
+/*
+ * A plan without init, and its command, as what Docker is asked for: the same restrictions, the caller's
+ * words in place of ours, and nothing copied in.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a plan to what Docker is asked for: whatever a front says, the container is a hardened one of ours, or none. */
+/*
+ * From a plan to what Docker is asked for: whatever a front says, the container is a hardened one of ours, or
+ * none.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -236,7 +239,10 @@ static bool has_name(const struct cay_json_value *rule, const char *name)
         return false;
 }
 
-/* The same rows as on native: what those allow passes here, and nothing that they refuse but what cay-init itself needs. */
+/*
+ * The same rows as on native: what those allow passes here, and nothing that they refuse but what cay-init
+ * itself needs.
+ */
 static void the_filter(void **state)
 {
         static const char *const refused[] = { "mount",  "unshare",    "setns",          "bpf",
@@ -373,7 +379,9 @@ static void a_read_only_root(void **state)
         cay_buf_done(&out);
 }
 
-/* The image's environment is Docker's to add: only a language is given, where the image says nothing of it. */
+/*
+ * The image's environment is Docker's to add: only a language is given, where the image says nothing of it.
+ */
 static void the_environment(void **state)
 {
         struct docker_plan p = plan_of("env");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What passes of a row, cut into pieces: exactly what reading the row from the top lets pass, and nothing twice. */
+/*
+ * What passes of a row, cut into pieces: exactly what reading the row from the top lets pass, and nothing
+ * twice.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

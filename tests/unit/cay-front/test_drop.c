@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Giving up privileges, in a child: what the front is afterwards. Needs root; as somebody else only the folder is looked at. */
+/*
+ * Giving up privileges, in a child: what the front is afterwards. Needs root; as somebody else only the
+ * folder is looked at.
+ */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The walls around the front: each denied class in a child of its own, which must end as the filter says and name the call. */
+/*
+ * The walls around the front: each denied class in a child of its own, which must end as the filter says and
+ * name the call.
+ */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -373,7 +376,10 @@ static void reach_the_stranger(const void *arg)
         fprintf(stderr, "errno %d\n", errno);
 }
 
-/* Landlock's rule for connections does not know these ways on every kernel: without the filter nothing would hold them. */
+/*
+ * Landlock's rule for connections does not know these ways on every kernel: without the filter nothing would
+ * hold them.
+ */
 static void the_ways_without_connect_are_real(void **state)
 {
         static const struct attempt ways[] = {

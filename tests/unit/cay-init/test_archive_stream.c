@@ -232,7 +232,10 @@ static uint64_t send_sparse(int fd, const char *name)
         return m.stored;
 }
 
-/* A hole at the end, at the beginning, in the middle; one that is too small to be told; a file that is none but a hole. */
+/*
+ * A hole at the end, at the beginning, in the middle; one that is too small to be told; a file that is none
+ * but a hole.
+ */
 static void holes_stay_holes(void **state)
 {
         static const size_t pieces[] = { 1, 511, 512, 65536 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CHANGES: the upper directory of an overlay as a change set. First with directories that only look like one; then with a real overlay
- * whose workspace is changed at random, where applying the set to the base must give what the workspace was.
+ * CHANGES: the upper directory of an overlay as a change set. First with directories that only look like one;
+ * then with a real overlay whose workspace is changed at random, where applying the set to the base must give
+ * what the workspace was.
  */
 #include "test_files.h"
 

@@ -50,8 +50,8 @@ static uint16_t port_of(int fd)
 }
 
 /*
- * A port that is ours in both families, on which nobody listens yet: whoever had the other one would be spoken to. Without IPv6
- * ret[V6] is -1.
+ * A port that is ours in both families, on which nobody listens yet: whoever had the other one would be
+ * spoken to. Without IPv6 ret[V6] is -1.
  */
 static uint16_t bind_both(int ret[2])
 {

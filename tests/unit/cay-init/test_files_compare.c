@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* COMPARE: what differs is told by the names that the sandbox knows, and hostile trees cannot lead it elsewhere. */
+/*
+ * COMPARE: what differs is told by the names that the sandbox knows, and hostile trees cannot lead it
+ * elsewhere.
+ */
 
 #include "test_files.h"
 

@@ -77,7 +77,9 @@ static void only_regular_files_are_read_or_written(void **state)
         alarm(0);
 }
 
-/* A file is swapped for a FIFO between the look and the opening: nothing may wait for the FIFO's other end. */
+/*
+ * A file is swapped for a FIFO between the look and the opening: nothing may wait for the FIFO's other end.
+ */
 static void a_fifo_that_is_swapped_in_hangs_nothing(void **state)
 {
         cay_auto(run_done) struct run r = { .in = "x", .in_len = 1 };
@@ -205,7 +207,10 @@ static unsigned entries_here(void)
         return n;
 }
 
-/* Killed while half of it was written, at the latest: by then nothing has changed, and nothing is left behind. */
+/*
+ * Killed while half of it was written, at the latest: by then nothing has changed, and nothing is left
+ * behind.
+ */
 static void a_write_that_is_cut_off_changes_nothing(void **state)
 {
         static const char *const names[] = { "old", "link", "new" };

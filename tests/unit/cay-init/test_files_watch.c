@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* WATCH: what happens is told, with names, moves as one, folders that come and go, and nothing lost in silence. */
+/*
+ * WATCH: what happens is told, with names, moves as one, folders that come and go, and nothing lost in
+ * silence.
+ */
 
 #include "test_files.h"
 
@@ -328,7 +331,10 @@ static void make_until_told(const char *name)
         }
 }
 
-/* Folders that are made, filled, moved and removed all the time: what is there in the end was told, or OVERFLOW was. */
+/*
+ * Folders that are made, filled, moved and removed all the time: what is there in the end was told, or
+ * OVERFLOW was.
+ */
 static void a_wild_tree_is_kept_up_with(void **state)
 {
         bool told = false;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A spare that was told to go is nobody's, however long it takes to die. (What becomes of commands: integration/init_exec.) */
+/*
+ * A spare that was told to go is nobody's, however long it takes to die. (What becomes of commands:
+ * integration/init_exec.)
+ */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -16,7 +19,10 @@
 
 static struct cay_init init;
 
-/* Its side of the socket stays open here, as it does in a process that is dying or stands still. Returns that side. */
+/*
+ * Its side of the socket stays open here, as it does in a process that is dying or stands still. Returns that
+ * side.
+ */
 static int make_spare(void)
 {
         int theirs;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The texts of meminfo, stat and loadavg: totals exact, lengths constant, figures as the kernel would put them. */
+/*
+ * The texts of meminfo, stat and loadavg: totals exact, lengths constant, figures as the kernel would put
+ * them.
+ */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which commands a waiting interpreter takes, what it is told, and what is believed of it. (What becomes of them:
- * integration/serve/test_warm.py.)
+ * Which commands a waiting interpreter takes, what it is told, and what is believed of it. (What becomes of
+ * them: integration/serve/test_warm.py.)
  */
 #include <stdarg.h>
 #include <setjmp.h>
@@ -240,7 +240,10 @@ static void failures_are_counted(void **state)
         (void)state;
 }
 
-/* A server that was ended because files changed is dying when a command ends: the next one follows when it is reaped. */
+/*
+ * A server that was ended because files changed is dying when a command ends: the next one follows when it is
+ * reaped.
+ */
 static void replaced_when_reaped(void **state)
 {
         for (int ended = 0; ended < 2; ended++) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workers.def: every kind but EXEC and ACCEPT has exactly one row, with streams that the protocol's table knows. */
+/*
+ * workers.def: every kind but EXEC and ACCEPT has exactly one row, with streams that the protocol's table
+ * knows.
+ */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One direction, with pipes and without: all bytes arrive in order, none is held while it is idle, the end is passed on. */
+/*
+ * One direction, with pipes and without: all bytes arrive in order, none is held while it is idle, the end is
+ * passed on.
+ */
 #include "cay-net/pump.h"
 
 #include <setjmp.h>
@@ -113,7 +116,9 @@ static void a_slow_reader_holds_it_back(unsigned pipes)
         finish();
 }
 
-/* Of any size, with the end right behind: all of it arrives, in order, by copies and splices that take turns. */
+/*
+ * Of any size, with the end right behind: all of it arrives, in order, by copies and splices that take turns.
+ */
 static void all_sizes_arrive(unsigned pipes)
 {
         static const size_t sizes[] = { 1, 4095, 4096, 4097, 9000, 3, 60000, 4096, 4096, 10, 0 };

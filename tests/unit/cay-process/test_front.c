@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cay-process and a front that was taken over: breaches end the link and nothing else, what is no breach is checked again, boxes are
- * the next front's, and everything goes with the keeper. The broker is a child of this test, with scratch folders of its own.
+ * cay-process and a front that was taken over: breaches end the link and nothing else, what is no breach is
+ * checked again, boxes are the next front's, and everything goes with the keeper. The broker is a child of
+ * this test, with scratch folders of its own.
  */
 #include <setjmp.h>
 #include <stdarg.h>

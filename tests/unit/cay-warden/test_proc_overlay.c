@@ -102,7 +102,10 @@ static void files(void)
 
         check(cay_proc_overlay_make(&t, 1, 1) == 0);
         check(t.meminfo >= 0 && t.stat >= 0 && t.loadavg >= 0 && t.mount >= 0);
-        /* Written through the descriptors, read through the mount; the box makes its copy read-only (attack suite). */
+        /*
+         * Written through the descriptors, read through the mount; the box makes its copy read-only (attack
+         * suite).
+         */
         check(sys_write_all(t.meminfo, "MemTotal: 1 kB\n", 15) == 0);
         check(sys_read_file(t.mount, "meminfo", text, sizeof(text)) == 15);
         check(fstatat(t.mount, "empty", &st, 0) == 0 && S_ISREG(st.st_mode) && st.st_size == 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records: slots and their locks, ids that belong to others, and the sweep of what dead runs left. The files have fixed places,
- * so each test runs in a child with a run folder and an /etc of its own (a private mount namespace).
+ * Records: slots and their locks, ids that belong to others, and the sweep of what dead runs left. The files
+ * have fixed places, so each test runs in a child with a run folder and an /etc of its own (a private mount
+ * namespace).
  */
 #include "unit/foundation/sys/sys_test.h"
 
@@ -113,7 +114,10 @@ static void test_foreign_folder(void **state)
         in_child(foreign_folder);
 }
 
-/* All slots but one belong to others, by all four files: that one is what everybody gets, then there are none. */
+/*
+ * All slots but one belong to others, by all four files: that one is what everybody gets, then there are
+ * none.
+ */
 static void others_ids(void)
 {
         struct cay_record a = { .fd = -1 }, b = { .fd = -1 };
@@ -342,7 +346,10 @@ static void same_id(void)
                 skip_child("no cgroup2 here");
         snprintf(cgroup_name, sizeof(cgroup_name), "cay-unit-record-%d", (int)getpid());
 
-        /* The dead run had made it: neither a sweep by others nor by whoever wants the id takes it for another's. */
+        /*
+         * The dead run had made it: neither a sweep by others nor by whoever wants the id takes it for
+         * another's.
+         */
         leave_dead(&host, true);
         check(cay_record_make(&mine, "same", &host, cgroup_name, &err) == 0);
         check(sys_cgroup_begin(&host, cgroup_name, &cg) == -EEXIST);
@@ -440,7 +447,10 @@ static void leave_stuck(const struct sys_cgroup_host *host, char letter, struct 
         close(ready[0]);
 }
 
-/* The processes of all are killed before any box is waited for: they get stuck together, and are waited for together. */
+/*
+ * The processes of all are killed before any box is waited for: they get stuck together, and are waited for
+ * together.
+ */
 static void sweep_together(void)
 {
         struct sys_cgroup_host host;
@@ -502,7 +512,10 @@ static void test_sweep_odd(void **state)
         in_child(sweep_odd);
 }
 
-/* The lock is the run's, not that of whoever it started: a child that lingers does not keep a dead run's record alive. */
+/*
+ * The lock is the run's, not that of whoever it started: a child that lingers does not keep a dead run's
+ * record alive.
+ */
 static void lock_is_exclusive(void)
 {
         struct cay_record a = { .fd = -1 }, b = { .fd = -1 };

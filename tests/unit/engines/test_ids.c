@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An id for each box: taken by making its folder, ended as a whole, given to nobody while one that has it lives. All of it needs root. */
+/*
+ * An id for each box: taken by making its folder, ended as a whole, given to nobody while one that has it
+ * lives. All of it needs root.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +29,10 @@ static struct {
         struct cay_scratch held[HELD];
 } t;
 
-/* What is ended here is ended on the whole machine: the ids are asked for where everybody does, and held as long as this runs. */
+/*
+ * What is ended here is ended on the whole machine: the ids are asked for where everybody does, and held as
+ * long as this runs.
+ */
 static int setup_all(void **state)
 {
         struct cay_error err = { 0 };
@@ -105,7 +111,10 @@ static void sweep(void)
                 usleep(1000);
 }
 
-/* A process with that id which does `signo` to all that it can, again and again; 0: nothing. It has begun when this returns. */
+/*
+ * A process with that id which does `signo` to all that it can, again and again; 0: nothing. It has begun
+ * when this returns.
+ */
 static pid_t start(uint32_t id, int signo)
 {
         int fds[2];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An engine's end of a link: answers find who asked, whatever is no answer is the helper's end, and a helper is waited for by what it is. */
+/*
+ * An engine's end of a link: answers find who asked, whatever is no answer is the helper's end, and a helper
+ * is waited for by what it is.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine port over a link, with a helper that is this test: greeting, requests about boxes, what comes unasked, and its end. */
+/*
+ * The engine port over a link, with a helper that is this test: greeting, requests about boxes, what comes
+ * unasked, and its end.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -312,7 +315,10 @@ static void boxes_that_outlive_it_stay(void **state)
         assert_int_equal(boxes, 1);
 }
 
-/* A helper that was started in place of the first: nothing is asked of it before it has let us in and told what it has. */
+/*
+ * A helper that was started in place of the first: nothing is asked of it before it has let us in and told
+ * what it has.
+ */
 static void another_helper_takes_over(void **state)
 {
         struct toy_answer first = { .list = { .next = 7 } };

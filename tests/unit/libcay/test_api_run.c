@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cay_task_run over the fake engine: results, output, cancelling, and what comes back when there was no run. */
+/*
+ * cay_task_run over the fake engine: results, output, cancelling, and what comes back when there was no run.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The run-once flow over the fake engine: what goes well, and everything that an engine or an init can do to it. */
+/*
+ * The run-once flow over the fake engine: what goes well, and everything that an engine or an init can do to
+ * it.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -281,7 +281,10 @@ static void links_out_of_the_folder_are_not_followed(void **state)
         assert_string_equal(link_of("f/plain"), "");
 }
 
-/* The set makes a link, and then wants to write through it: the reader refuses that; here the link comes from the folder's past. */
+/*
+ * The set makes a link, and then wants to write through it: the reader refuses that; here the link comes from
+ * the folder's past.
+ */
 static void a_link_of_the_set_is_no_way_out(void **state)
 {
         (void)state;

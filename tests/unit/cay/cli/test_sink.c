@@ -49,7 +49,10 @@ static void fill_and_drain(int in, int out)
 
         open_sink(loop, &s, in);
         fcntl(out, F_SETFL, fcntl(out, F_GETFL) | O_NONBLOCK);
-        /* A terminal's buffer moves on by itself, a little later: it is full when it takes nothing several times. */
+        /*
+         * A terminal's buffer moves on by itself, a little later: it is full when it takes nothing several
+         * times.
+         */
         for (unsigned nothing = 0; nothing < 20 && total < sizeof(block); usleep(1000)) {
                 put = cay_sink_write(&s, block, sizeof(block) - total);
                 total += put;

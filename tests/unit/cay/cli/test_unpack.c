@@ -209,7 +209,10 @@ static void what_is_packed(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_place, clear_place)
 
-/* Cut off in the middle of a file: what was in its place stays, and nothing is beside it. Whole: zeros take no room. */
+/*
+ * Cut off in the middle of a file: what was in its place stays, and nothing is beside it. Whole: zeros take
+ * no room.
+ */
 static void a_file_is_replaced_when_it_is_whole(void **state)
 {
         struct place *p = *state;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts of other people's machines, for judges and renderers: each is made of an ordinary one and what is special about it. */
+/*
+ * Facts of other people's machines, for judges and renderers: each is made of an ordinary one and what is
+ * special about it.
+ */
 #pragma once
 
 #include <errno.h>
@@ -85,7 +88,10 @@ static inline struct cay_doctor_facts machine_without_userns(int neg_errno)
         return f;
 }
 
-/* Root in a container with Docker's defaults, on a host with cgroups of version 1; nothing installed. The worst of all. */
+/*
+ * Root in a container with Docker's defaults, on a host with cgroups of version 1; nothing installed. The
+ * worst of all.
+ */
 static inline struct cay_doctor_facts machine_in_docker(void)
 {
         struct cay_doctor_facts f = machine_without_userns(-EPERM);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collectors on this machine, short of runs: what they say must agree with what can be seen otherwise, and nothing may change. */
+/*
+ * The collectors on this machine, short of runs: what they say must agree with what can be seen otherwise,
+ * and nothing may change.
+ */
 #include "doctor_test.h"
 
 #include <fcntl.h>
@@ -48,7 +51,10 @@ static void test_here(void **state)
                 assert_true(f.ns[i] <= 0 || f.user_ns < 0);
 }
 
-/* Mounts, directory, root, children: all as before. Among mounts of our own, where we may: others mount and unmount meanwhile. */
+/*
+ * Mounts, directory, root, children: all as before. Among mounts of our own, where we may: others mount and
+ * unmount meanwhile.
+ */
 static void test_changes_nothing(void **state)
 {
         static char before[SYS_MOUNTINFO_MAX], after[SYS_MOUNTINFO_MAX];

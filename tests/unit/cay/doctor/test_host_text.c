@@ -72,7 +72,10 @@ static void test_ranges_nameless(void **state)
         assert_int_equal(cay_doctor_id_ranges("1000:1:2\n", "", 1000, &first), 2);
 }
 
-/* A range that is named to somebody is nobody else's: neither as uids nor as gids, neither given nor somebody's own id. */
+/*
+ * A range that is named to somebody is nobody else's: neither as uids nor as gids, neither given nor
+ * somebody's own id.
+ */
 static void test_free_range(void **state)
 {
         static const struct {

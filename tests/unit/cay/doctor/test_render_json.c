@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The JSON object: its members, as programs rely on them. That it is JSON the writer itself vouches for, and the integration test asks Python. */
+/*
+ * The JSON object: its members, as programs rely on them. That it is JSON the writer itself vouches for, and
+ * the integration test asks Python.
+ */
 #include "doctor_test.h"
 
 #include "foundation/base/cleanup.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keeper's listening sockets: what a front gets, what the next one finds again, and how many there can be. */
+/*
+ * The keeper's listening sockets: what a front gets, what the next one finds again, and how many there can
+ * be.
+ */
 
 #include <setjmp.h>
 #include <stdarg.h>

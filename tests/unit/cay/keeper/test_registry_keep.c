@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keeper's copies of a registry: what the next front gets, whatever became of the file and of the last one. */
+/*
+ * The keeper's copies of a registry: what the next front gets, whatever became of the file and of the last
+ * one.
+ */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -154,7 +154,10 @@ static void test_hostile_front(void **state)
         (void)state;
 }
 
-/* Whatever is no terminal is kept, and read by others: a file, a pipe to a log, a container's log, the journal. */
+/*
+ * Whatever is no terminal is kept, and read by others: a file, a pipe to a log, a container's log, the
+ * journal.
+ */
 static void test_files_get_no_secrets(void **state)
 {
         cay_auto_config struct cay_config c = { 0 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host names that are ports of sandboxes: one way to write each, below the domains that were said, and nothing else. */
+/*
+ * Host names that are ports of sandboxes: one way to write each, below the domains that were said, and
+ * nothing else.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

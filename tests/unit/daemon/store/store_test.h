@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the store share: a folder, a loop, a clock that can be set, and commits that are waited for. */
+/*
+ * What the tests of the store share: a folder, a loop, a clock that can be set, and commits that are waited
+ * for.
+ */
 #pragma once
 
 #include <setjmp.h>

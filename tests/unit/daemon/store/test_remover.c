@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that are removed beside the loop: all of them, more than fit the queue, before it is freed; nothing else. */
+/*
+ * Files that are removed beside the loop: all of them, more than fit the queue, before it is freed; nothing
+ * else.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Damage: a cut log is ordinary; a broken file is moved aside, what can be read goes on, and an event tells. */
+/*
+ * Damage: a cut log is ordinary; a broken file is moved aside, what can be read goes on, and an event tells.
+ */
 
 #include "unit/daemon/store/store_test.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A full or failing disk: the request fails, nothing of it stays, what was there stays, things can still be removed. */
+/*
+ * A full or failing disk: the request fails, nothing of it stays, what was there stays, things can still be
+ * removed.
+ */
 
 #include "unit/daemon/store/store_test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SIGKILL at every write that SQLite makes, from the first byte of a new store to the last of its work: what was acknowledged is
- * there after that, and nothing is there by half.
+ * SIGKILL at every write that SQLite makes, from the first byte of a new store to the last of its work: what
+ * was acknowledged is there after that, and nothing is there by half.
  */
 
 #include "unit/daemon/store/store_test.h"

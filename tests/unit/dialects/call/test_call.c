@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ops of the test's own, asked from inside: every ask has exactly one last word, whatever the op or the asker does. */
+/*
+ * Ops of the test's own, asked from inside: every ask has exactly one last word, whatever the op or the asker
+ * does.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

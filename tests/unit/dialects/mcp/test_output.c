@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Long output keeps its beginning and its end, says what is left out, and where it can be read; characters stay whole. */
+/*
+ * Long output keeps its beginning and its end, says what is left out, and where it can be read; characters
+ * stay whole.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages are told apart; what is none is refused with the code that the protocol has for it, and its id if it has one. */
+/*
+ * Messages are told apart; what is none is refused with the code that the protocol has for it, and its id if
+ * it has one.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

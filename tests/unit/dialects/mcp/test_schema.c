@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every tool has an op, and every parameter that claims to be a field of it is one; schemas are what clients take. */
+/*
+ * Every tool has an op, and every parameter that claims to be a field of it is one; schemas are what clients
+ * take.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,7 +87,10 @@ static const struct cay_mcp_tool *find_tool(const char *name)
         return NULL;
 }
 
-/* An op becomes a tool by its row alone; it must be one that answers with JSON or a picture and takes no bytes. */
+/*
+ * An op becomes a tool by its row alone; it must be one that answers with JSON or a picture and takes no
+ * bytes.
+ */
 static void rows(void **state)
 {
         const struct cay_mcp_tool *log = find_tool("network_log"), *links = find_tool("port_url");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams that keep what they said: within their owner's budget, and never with a hole that nobody is told of. */
+/*
+ * Streams that keep what they said: within their owner's budget, and never with a hole that nobody is told
+ * of.
+ */
 
 #include <setjmp.h>
 #include <stdarg.h>

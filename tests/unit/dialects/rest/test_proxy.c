@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of a request reaches a port inside a sandbox, what of its answer comes out; and which texts are ports. */
+/*
+ * What of a request reaches a port inside a sandbox, what of its answer comes out; and which texts are ports.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

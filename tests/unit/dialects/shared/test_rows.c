@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of other people's surfaces lead to ops that are there, and what they ask for is what the ops take. */
+/*
+ * The rows of other people's surfaces lead to ops that are there, and what they ask for is what the ops take.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -14,7 +14,10 @@ static const struct cay_chain_event usual = {
         .sandbox = "box", .owner = "me", .kind = "sandbox_paused", .detail = "{}", .wall_ms = 1700000000123ull
 };
 
-/* Computed by another implementation: python3 -c with hashlib and struct.pack(">Q", …) over the bytes that the header names. */
+/*
+ * Computed by another implementation: python3 -c with hashlib and struct.pack(">Q", …) over the bytes that
+ * the header names.
+ */
 static void test_bytes(void **state)
 {
         uint8_t hash[CAY_DIGEST_SIZE];

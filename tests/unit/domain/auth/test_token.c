@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens: what is made passes, whatever is changed does not, time ends them. security.md 2.4, rows 1 and 2. */
+/*
+ * Tokens: what is made passes, whatever is changed does not, time ends them. security.md 2.4, rows 1 and 2.
+ */
 
 #include <setjmp.h>
 #include <stdarg.h>

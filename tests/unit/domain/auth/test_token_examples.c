@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The examples of docs/tokens.md, run as they stand there: what they print is a token that passes. Needs python3 and
- * openssl, which the machine that runs the tests has.
+ * The examples of docs/tokens.md, run as they stand there: what they print is a token that passes. Needs
+ * python3 and openssl, which the machine that runs the tests has.
  */
 
 #include <setjmp.h>

@@ -382,7 +382,10 @@ static void nest(const char *root, unsigned client, unsigned i, const char *meth
         say(text);
 }
 
-/* A program in the browser's place makes sessions below sessions, with ids of its choice: what it says is dealt with at once. */
+/*
+ * A program in the browser's place makes sessions below sessions, with ids of its choice: what it says is
+ * dealt with at once.
+ */
 static void test_nested(void **state)
 {
         static struct seen many[CAY_CDP_CLIENTS_MAX];

@@ -78,7 +78,10 @@ static void test_circle(void **state)
 #define SAME 3000u
 #define SAID 400000u
 
-/* Ids that are looked for in the same place, named again and again: it takes no time to speak of, and the answer says that it is not whole. */
+/*
+ * Ids that are looked for in the same place, named again and again: it takes no time to speak of, and the
+ * answer says that it is not whole.
+ */
 static void test_made_up(void **state)
 {
         cay_auto_buf struct cay_buf text = { 0 };
@@ -116,7 +119,10 @@ static void test_made_up(void **state)
         assert_int_equal(outline.lines, 1);
 }
 
-/* Where documents of frames belong, and references of a frame that numbers by itself. What was cut off has no place. */
+/*
+ * Where documents of frames belong, and references of a frame that numbers by itself. What was cut off has no
+ * place.
+ */
 static void test_holes(void **state)
 {
         struct cay_outline_hole holes[] = { { .owner = 16 }, { .owner = 14 }, { .owner = 99 } };

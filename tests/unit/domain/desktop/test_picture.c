@@ -62,7 +62,10 @@ static void pixels_are_means(void **state)
         assert_memory_equal(row, ((uint8_t[]){ 3, 2, 1, 134, 132, 130, 255, 255, 255 }), 9);
 }
 
-/* What is said to repeat is the same; where each row is one of the screen, what is the same is said to repeat. */
+/*
+ * What is said to repeat is the same; where each row is one of the screen, what is the same is said to
+ * repeat.
+ */
 static void rows_repeat(void **state)
 {
         static const unsigned scales[] = { 1000, 750, 500, 333, 50 };

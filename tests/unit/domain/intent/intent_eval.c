@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* intent_eval FILE…: what is decided about labelled messages (JSON lines), all files together: figures, the confusion table, each mistake. */
+/*
+ * intent_eval FILE…: what is decided about labelled messages (JSON lines), all files together: figures, the
+ * confusion table, each mistake.
+ */
 #include "unit/domain/intent/jsonl.h"
 
 #define SHOWN 400 /* bytes of a message */

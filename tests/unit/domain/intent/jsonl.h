@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Labelled messages as JSON lines: {"lang", "label", "danger", "text"}. Read whole; walked one by one; and what is counted about them. */
+/*
+ * Labelled messages as JSON lines: {"lang", "label", "danger", "text"}. Read whole; walked one by one; and
+ * what is counted about them.
+ */
 #pragma once
 
 #include "foundation/json/json_in.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Code that needs a person's agreement: found in every language, in strings too; and what only looks like it. */
+/*
+ * Code that needs a person's agreement: found in every language, in strings too; and what only looks like it.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -147,9 +149,8 @@ static void test_time(void **state)
                 clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
                 ms = (double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) / 1e6;
                 print_message("%zu bytes of '%s': %.1f ms\n", len, parts[i], ms);
-                assert_true(
-                        ms <
-                        1000); /* a bound that holds in every build on every machine; a plain build needs a few ms */
+                /* a bound that holds in every build on every machine; a plain build needs a few ms */
+                assert_true(ms < 1000);
         }
         (void)state;
 }

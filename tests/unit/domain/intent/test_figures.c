@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The figures of docs/intent.md, counted anew. The tuning sets (the old halves, dev_a, dev_c, dev_own) were seen while the tables were written: their
- * figures only have to be the document's. The blind sets (blind_b, blind_d, blind_e) were written without sight of the tables: of them
- * at most 1 % of what must not run is run, at least 85 % of what asks for a run is found, and nothing destructive runs
- * without a confirmation. A blind set that is not there is not counted. CAY_INTENT_SHOW=1 names what was decided otherwise; intent_eval says more.
+ * The figures of docs/intent.md, counted anew. The tuning sets (the old halves, dev_a, dev_c, dev_own) were
+ * seen while the tables were written: their figures only have to be the document's. The blind sets (blind_b,
+ * blind_d, blind_e) were written without sight of the tables: of them at most 1 % of what must not run is
+ * run, at least 85 % of what asks for a run is found, and nothing destructive runs without a confirmation. A
+ * blind set that is not there is not counted. CAY_INTENT_SHOW=1 names what was decided otherwise; intent_eval
+ * says more.
  */
 #include <setjmp.h>
 #include <stdarg.h>

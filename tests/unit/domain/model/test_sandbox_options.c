@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Single values of sandboxes: what was asked for wins over a template's, and the rows are usable by every reader. */
+/*
+ * Single values of sandboxes: what was asked for wins over a template's, and the rows are usable by every
+ * reader.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

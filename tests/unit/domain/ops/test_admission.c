@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many may be alive, and the queue: who is let in, when, in which order, and how a wait ends otherwise. */
+/*
+ * How many may be alive, and the queue: who is let in, when, in which order, and how a wait ends otherwise.
+ */
 #include "unit/domain/sandboxes/service_test.h"
 
 #include "foundation/base/str.h"
@@ -357,7 +359,10 @@ static void nobody_comes_before_those_who_wait(void **state)
         assert_int_equal(call_wait(t, &late.made), CAY_OK);
 }
 
-/* The daemon's own limit, which no template has: waited for in the same queue, and nobody of another template slips in before. */
+/*
+ * The daemon's own limit, which no template has: waited for in the same queue, and nobody of another template
+ * slips in before.
+ */
 static void max_sandboxes_is_waited_for(void **state)
 {
         static struct guest first, second, waits, late;

@@ -71,7 +71,10 @@ static void for_its_owner_and_its_request(void **state)
         assert_string_equal(claim + strlen("confirm "), token); /* which is spent all the same */
 }
 
-/* Nothing is kept of it: the next process, with the same secret, knows it as well; with another one nobody does. */
+/*
+ * Nothing is kept of it: the next process, with the same secret, knows it as well; with another one nobody
+ * does.
+ */
 static void over_a_restart(void **state)
 {
         struct cay_secret next = { 0 };

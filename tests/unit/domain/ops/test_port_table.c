@@ -37,8 +37,8 @@ static void listening_ports_alone(void **state)
         struct cay_port_table *t = *state;
 
         feed(t, HEAD LINE("1F90", "0A") LINE("0050", "0A") LINE("1F91", "01") LINE("1F90", "0A"));
-        feed(t,
-             "   0: 00000000000000000000000001000000:01BB 00000000000000000000000000000000:0000 0A"); /* no end */
+        /* no end */
+        feed(t, "   0: 00000000000000000000000001000000:01BB 00000000000000000000000000000000:0000 0A");
         cay_port_table_end(t);
         assert_int_equal(t->count, 3);
         assert_int_equal(cay_port_table_next(t, 0), 80);

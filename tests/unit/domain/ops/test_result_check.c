@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every op says what it answers; no name stands twice in a table; what is written otherwise than a table says is found. */
+/*
+ * Every op says what it answers; no name stands twice in a table; what is written otherwise than a table says
+ * is found.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Members of structs, written by their rows: every kind, every size of number, values that are there, empty, or left out. */
+/*
+ * Members of structs, written by their rows: every kind, every size of number, values that are there, empty,
+ * or left out.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -75,7 +75,10 @@ static inline uint64_t machine_reach(const struct machine *m, uint64_t from)
         return from;
 }
 
-/* The first state leads to all others, each of them leads to an end, and no end leads anywhere. Every event has a use. */
+/*
+ * The first state leads to all others, each of them leads to an end, and no end leads anywhere. Every event
+ * has a use.
+ */
 static inline void machine_check_ways(const struct machine *m)
 {
         assert_true(m->states <= MACHINE_MAX);

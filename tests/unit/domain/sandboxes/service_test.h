@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A service on the fake engine, the fake store and a folder of its own; restarts of it; waiting with a bound. */
+/*
+ * A service on the fake engine, the fake store and a folder of its own; restarts of it; waiting with a bound.
+ */
 #pragma once
 
 #include <dirent.h>
@@ -116,7 +118,10 @@ static inline void restart(struct test *t)
         service_open(t);
 }
 
-/* From here on nobody asks engines and boxes how they are, however slow the machine: what is heard of them is the test's doing. */
+/*
+ * From here on nobody asks engines and boxes how they are, however slow the machine: what is heard of them is
+ * the test's doing.
+ */
 static inline void stop_pings(struct test *t)
 {
         t->env.ping_ms = 3600 * 1000;

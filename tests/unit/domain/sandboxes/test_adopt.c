@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Start-up: a service goes without a word, the next one finds boxes, records and spools, and everything ends in one of three. */
+/*
+ * Start-up: a service goes without a word, the next one finds boxes, records and spools, and everything ends
+ * in one of three.
+ */
 #include "unit/domain/sandboxes/service_test.h"
 
 #include <signal.h>
@@ -327,7 +330,9 @@ static void a_stream_over_restarts(void **state)
         assert_int_equal(look_exec(t, id, x).exit_code, 0);
 }
 
-/* Nobody reads, and each service grants a window of its own: the spool is full to the brim, and not for good. */
+/*
+ * Nobody reads, and each service grants a window of its own: the spool is full to the brim, and not for good.
+ */
 static void a_spool_that_restarts_filled(void **state)
 {
         struct test *t = *state;

@@ -112,7 +112,10 @@ static void a_start_is_told_when_init_says_so(void **state)
         assert_int_equal(count(t, id, "exec_started"), 1); /* the record says that it was told */
 }
 
-/* A process that dies between the record and the event leaves that to the next, which hears from init that it runs. */
+/*
+ * A process that dies between the record and the event leaves that to the next, which hears from init that it
+ * runs.
+ */
 static void a_start_is_told_by_the_next_process(void **state)
 {
         struct test *t = *state;

@@ -378,7 +378,10 @@ static void deadlines_are_held_from_outside(void **state)
         assert_int_equal(wait_end(t, id, c.call.id).cause, CAY_CAUSE_WALL_TIME);
 }
 
-/* The sandbox's limit is for commands that work; a person at a terminal may take longer, unless a limit was asked for. */
+/*
+ * The sandbox's limit is for commands that work; a person at a terminal may take longer, unless a limit was
+ * asked for.
+ */
 static void a_terminal_has_no_time_limit_of_its_own(void **state)
 {
         struct test *t = *state;
@@ -502,7 +505,10 @@ static void an_end_before_the_start_is_stored(void **state)
         assert_int_equal(wait_end(t, id, c.call.id).cause, CAY_CAUSE_SANDBOX_GONE);
 }
 
-/* Its box goes while its end is being stored: that commit has told it, and the sandbox's does not tell it again. */
+/*
+ * Its box goes while its end is being stored: that commit has told it, and the sandbox's does not tell it
+ * again.
+ */
 static void an_end_is_told_once(void **state)
 {
         struct test *t = *state;
@@ -525,7 +531,10 @@ static void an_end_is_told_once(void **state)
                          events + 2); /* exec_ended, sandbox_error */
 }
 
-/* Its user is looked up in a box that does not answer: it was never sent, and leaves nothing when the sandbox is stopped. */
+/*
+ * Its user is looked up in a box that does not answer: it was never sent, and leaves nothing when the sandbox
+ * is stopped.
+ */
 static void one_that_was_not_sent_leaves_nothing(void **state)
 {
         struct test *t = *state;
@@ -550,7 +559,10 @@ static void one_that_was_not_sent_leaves_nothing(void **state)
         assert_int_equal(look(t, id).execs_known, 0);
 }
 
-/* More short runs than are kept lie in the stretch that stays behind a watcher out of courtesy: it does not hold for that. */
+/*
+ * More short runs than are kept lie in the stretch that stays behind a watcher out of courtesy: it does not
+ * hold for that.
+ */
 static void streams_that_alternate_in_tiny_pieces(void **state)
 {
         struct test *t = *state;
@@ -568,8 +580,8 @@ static void streams_that_alternate_in_tiny_pieces(void **state)
         assert_int_equal(w.overtaken, 0);
         assert_int_equal(w.out, total / 2);
         check_pattern(&w, 0, total);
-        assert_false(
-                w.w.exec->held); /* windows are larger than all of this: it would stop when they are used up */
+        /* windows are larger than all of this: it would stop when they are used up */
+        assert_false(w.w.exec->held);
         watcher_done(&w);
 }
 
@@ -889,7 +901,10 @@ static void hostile_ends(void **state)
         fake_plan.script.impossible_end = false;
         exec(t, id, x, "exit", "0", NULL);
         assert_int_equal(wait_end(t, id, x).cause, CAY_CAUSE_EXITED);
-        /* Rubbish in place of the end: the stream is dropped, and the next one brings the same; the command is not lost for it. */
+        /*
+         * Rubbish in place of the end: the stream is dropped, and the next one brings the same; the command
+         * is not lost for it.
+         */
         exec(t, id, x, "wait", NULL);
         fake_plan.script.garbage = true;
         assert_int_equal(cay_service_exec_signal(t->service, &me, id, x, SIGHUP, &err), 0);

@@ -168,8 +168,9 @@ static void counts(void **state)
 }
 
 /*
- * What others can cause at any time, as far as the code lets it through: init's END while its channel is open, a sandbox that goes, and a
- * commit that speaks for whatever is judged. No phase may lack a row for these: it would stop the front.
+ * What others can cause at any time, as far as the code lets it through: init's END while its channel is
+ * open, a sandbox that goes, and a commit that speaks for whatever is judged. No phase may lack a row for
+ * these: it would stop the front.
  */
 static void strangers_stop_nobody(void **state)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short commands that somebody waits for: one commit stores their start and their end, and nobody is told before it. */
+/*
+ * Short commands that somebody waits for: one commit stores their start and their end, and nobody is told
+ * before it.
+ */
 #include "domain/sandboxes/service_priv.h"
 #include "unit/domain/sandboxes/service_test.h"
 
@@ -143,7 +146,10 @@ static void a_failed_commit_is_told(void **state)
         assert_int_equal(try_exec(t, id, &what, &c), CAY_OK);
 }
 
-/* It waits in each of its phases; whatever takes its sandbox answers it, and leaves what is true in the store. */
+/*
+ * It waits in each of its phases; whatever takes its sandbox answers it, and leaves what is true in the
+ * store.
+ */
 static void its_sandbox_goes(void **state)
 {
         struct test *t = *state;

@@ -160,7 +160,9 @@ static void an_engine_that_cannot_is_not_asked(void **state)
 
 /* An engine whose figures have no counts is not waited for. */
 
-/* For a command that ends: ticks ask as well, when they come, for boxes at rest and whether the engine is up. */
+/*
+ * For a command that ends: ticks ask as well, when they come, for boxes at rest and whether the engine is up.
+ */
 static unsigned asked;
 static struct cay_service *service;
 

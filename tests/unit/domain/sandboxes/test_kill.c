@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The front is killed at every step of domain/sandboxes/kill_points.def, on the real store, with boxes that outlive it: they are played by this
- * process, which hands out links to them over a socket, as a warden would. What was answered must be there afterwards, nothing may be
- * left that nobody owns, and each lost thing has a cause. A step that the story below does not pass fails the test.
+ * The front is killed at every step of domain/sandboxes/kill_points.def, on the real store, with boxes that
+ * outlive it: they are played by this process, which hands out links to them over a socket, as a warden
+ * would. What was answered must be there afterwards, nothing may be left that nobody owns, and each lost
+ * thing has a cause. A step that the story below does not pass fails the test.
  */
 #include "unit/domain/sandboxes/service_test.h"
 
@@ -654,7 +655,10 @@ static void kill_at(const char *step, unsigned after)
         assert_int_equal(rmdir(dir), 0);
 }
 
-/* These boxes keep no files, so there are no snapshots and steps of them: serve/test_faults.py passes these steps. */
+/*
+ * These boxes keep no files, so there are no snapshots and steps of them: serve/test_faults.py passes these
+ * steps.
+ */
 static bool needs_files(enum cay_kill_point step)
 {
         return step == CAY_KILL_POINT_create_cloned ||

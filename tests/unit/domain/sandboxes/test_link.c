@@ -105,7 +105,9 @@ static void paused_boxes_are_not_asked(void **state)
         assert_int_equal(look(t, id).state, CAY_STATE_PAUSED);
 }
 
-/* What it missed before a pause is not counted with what it misses afterwards: it would be given up at once. */
+/*
+ * What it missed before a pause is not counted with what it misses afterwards: it would be given up at once.
+ */
 static void misses_before_a_pause_are_forgotten(void **state)
 {
         struct test *t = *state;
@@ -304,8 +306,8 @@ static int unread(const struct cay_sandbox *sb)
 }
 
 /*
- * The grace for its last words passes while we stand still: the round that finds it over reads only its share of them, and the end
- * of the command lies behind that.
+ * The grace for its last words passes while we stand still: the round that finds it over reads only its share
+ * of them, and the end of the command lies behind that.
  */
 static void last_words_are_heard_after_a_standstill(void **state)
 {
@@ -372,7 +374,10 @@ static void a_box_in_error_can_be_stopped_started_destroyed(void **state)
         }
 }
 
-/* Another helper is there: links are had back at once, and freezers are as the store has them, whatever was asked before without an answer. */
+/*
+ * Another helper is there: links are had back at once, and freezers are as the store has them, whatever was
+ * asked before without an answer.
+ */
 static void another_helper_is_told_what_is_right(void **state)
 {
         struct test *t = *state;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ports that the daemon answers itself: published without the engine, kept over restarts, gone with the box. */
+/*
+ * Ports that the daemon answers itself: published without the engine, kept over restarts, gone with the box.
+ */
 #include "unit/domain/sandboxes/service_test.h"
 
 #define OWN 18765u

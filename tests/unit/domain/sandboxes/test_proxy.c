@@ -198,7 +198,10 @@ static void what_is_not_read_waits(void **state)
         assert_int_equal(change(t, destroy, id), CAY_OK);
 }
 
-/* A sandbox that an older daemon left: it cannot have a proxy, all else works, and whoever asks for one is told what to do. */
+/*
+ * A sandbox that an older daemon left: it cannot have a proxy, all else works, and whoever asks for one is
+ * told what to do.
+ */
 static void an_older_init_has_none(void **state)
 {
         const struct cay_network_change rules = { .network = CAY_NETWORK_LIST, .policy = POLICY };

@@ -220,7 +220,10 @@ static void limits_on_how_many(void **state)
         assert_int_equal(look(t, id).state, CAY_STATE_STOPPED);
 }
 
-/* What is stopped counts for nobody's places among the living, but for its owner's part of the table and of the disk. */
+/*
+ * What is stopped counts for nobody's places among the living, but for its owner's part of the table and of
+ * the disk.
+ */
 static void stopped_ones_have_a_share(void **state)
 {
         struct test *t = *state;

@@ -157,7 +157,9 @@ static void what_clients_see(void **state)
         }
 }
 
-/* One operation at a time: none begins in the middle of another, save that a box may go while it is adopted. */
+/*
+ * One operation at a time: none begins in the middle of another, save that a box may go while it is adopted.
+ */
 static void one_at_a_time(void **state)
 {
         for (unsigned p = 0; p < CAY_SANDBOX_PHASE_COUNT; p++) {
@@ -173,7 +175,10 @@ static void one_at_a_time(void **state)
         }
 }
 
-/* An operation that came to nothing leaves what clients see as it was, and can be destroyed from wherever one is at rest. */
+/*
+ * An operation that came to nothing leaves what clients see as it was, and can be destroyed from wherever one
+ * is at rest.
+ */
 static void undone_is_as_before(void **state)
 {
         for (unsigned p = 0; p < CAY_SANDBOX_PHASE_COUNT; p++) {
@@ -202,7 +207,10 @@ static void found_in_records(void **state)
         }
 }
 
-/* A box can go or fall silent when no operation is under way, and go while it is adopted: cay_sandbox_gone and cay_link_ping ask no more. */
+/*
+ * A box can go or fall silent when no operation is under way, and go while it is adopted: cay_sandbox_gone
+ * and cay_link_ping ask no more.
+ */
 static void boxes_stop_nobody(void **state)
 {
         for (unsigned p = CAY_SANDBOX_PHASE_NEW + 1; p < CAY_SANDBOX_PHASE_COUNT; p++) {

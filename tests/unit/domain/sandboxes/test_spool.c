@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file that says the truth: bytes and streams by cursor, walls, reopening, and what a process that is killed while it writes leaves. */
+/*
+ * A file that says the truth: bytes and streams by cursor, walls, reopening, and what a process that is
+ * killed while it writes leaves.
+ */
 #include "domain/sandboxes/spool.h"
 
 #include <errno.h>
@@ -338,8 +341,8 @@ static void limit_files(rlim_t bytes)
 }
 
 /*
- * Full to the brim a put says what it lets go of before it writes over that: one that ends in between, a few bytes in, leaves a file
- * whose every byte is right.
+ * Full to the brim a put says what it lets go of before it writes over that: one that ends in between, a few
+ * bytes in, leaves a file whose every byte is right.
  */
 static void a_put_that_ends_halfway_spoils_nothing(void **state)
 {
@@ -445,7 +448,10 @@ static void bad_blocks_are_told(void **state)
         for (unsigned i = 0; i < 3; i++) {
                 make_damaged(t);
                 assert_int_equal(count_lost(&t->sp, 0, &first), 0);
-                /* One byte in the third block, two blocks further on, and some of the last, which is not complete. */
+                /*
+                 * One byte in the third block, two blocks further on, and some of the last, which is not
+                 * complete.
+                 */
                 spoil(&t->sp, data_at(&t->sp) + 2 * CAY_SPOOL_BLOCK + 100, 1, with[i]);
                 spoil(&t->sp, data_at(&t->sp) + 5 * CAY_SPOOL_BLOCK - 1, 2, with[i]);
                 spoil(&t->sp, data_at(&t->sp) + (off_t)t->sp.end - 4, 4, with[i]);
@@ -506,7 +512,10 @@ static void a_cut_file_is_told(void **state)
         assert_int_equal(cay_spool_open(&t->sp, t->fd, "s"), -EBADMSG);
 }
 
-/* Every set of three runs in turn: bytes of a stream that nobody knows are lost, all others are right; the last ones too. */
+/*
+ * Every set of three runs in turn: bytes of a stream that nobody knows are lost, all others are right; the
+ * last ones too.
+ */
 static void bad_runs_are_told(void **state)
 {
         struct test *t = *state;
@@ -597,7 +606,10 @@ static _Noreturn void write_until_killed(int dir)
         }
 }
 
-/* A writer is killed at random points, again and again: each time the file is sound, and the next writer goes on from it. */
+/*
+ * A writer is killed at random points, again and again: each time the file is sound, and the next writer goes
+ * on from it.
+ */
 static void survives_the_death_of_its_writer(void **state)
 {
         struct test *t = *state;

@@ -41,7 +41,9 @@ static void test_nothing(void **state)
         (void)state;
 }
 
-/* One value is itself, whatever its size: no quantile lies above the longest time, or below an eighth less. */
+/*
+ * One value is itself, whatever its size: no quantile lies above the longest time, or below an eighth less.
+ */
 static void test_one_value(void **state)
 {
         for (uint64_t us = 0; us < 1ull << 34; us = us * 5 / 4 + 1) {

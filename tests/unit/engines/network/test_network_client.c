@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network port over a link, with a cay-net that is this test: greeting, adding, the log, its end and the next one. */
+/*
+ * The network port over a link, with a cay-net that is this test: greeting, adding, the log, its end and the
+ * next one.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

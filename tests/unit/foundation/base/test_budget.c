@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Budgets: shares that leave room for others, small holders that ask nobody, buffers that pay for what they allocate. */
+/*
+ * Budgets: shares that leave room for others, small holders that ask nobody, buffers that pay for what they
+ * allocate.
+ */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of phases: which pairs are legal, that an illegal one stops the process, and which tables are sound. */
+/*
+ * Tables of phases: which pairs are legal, that an illegal one stops the process, and which tables are sound.
+ */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Zip archives: their records, and what does not fit. That other programs read them is a test with real ones (integration, browserbase). */
+/*
+ * Zip archives: their records, and what does not fit. That other programs read them is a test with real ones
+ * (integration, browserbase).
+ */
 #include "foundation/compress/zip.h"
 
 #include <setjmp.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A duplex whose other end is the test: takes as much as it is told to, counts what is owed, remembers its ends. */
+/*
+ * A duplex whose other end is the test: takes as much as it is told to, counts what is owed, remembers its
+ * ends.
+ */
 #pragma once
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the HTTP tests share: a clock that stands still until it is moved (the loop's timers follow it), and a server with a
- * client at the other end of a socket pair, both in this process, stepped by hand.
+ * What the HTTP tests share: a clock that stands still until it is moved (the loop's timers follow it), and a
+ * server with a client at the other end of a socket pair, both in this process, stepped by hand.
  */
 #pragma once
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Byte connections: bounded buffers both ways, half-closing, finishing with and without lingering, deadlines, losses. */
+/*
+ * Byte connections: bounded buffers both ways, half-closing, finishing with and without lingering, deadlines,
+ * losses.
+ */
 #include "unit/foundation/http/http_test.h"
 
 #include "foundation/http/conn.h"
@@ -435,7 +438,10 @@ static void lingers_as_long_as_the_owner_says(void **state)
         assert_string_equal(heard, "lost0");
 }
 
-/* What TLS wanted last is of no interest any more: a socket can be written to all the time, and the loop would spin. */
+/*
+ * What TLS wanted last is of no interest any more: a socket can be written to all the time, and the loop
+ * would spin.
+ */
 static void lingering_waits_for_input_alone(void **state)
 {
         c.read_wants_out = true;

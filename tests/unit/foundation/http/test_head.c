@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Message heads: what is taken, and the table of what is refused because two readers could see its end in two places. */
+/*
+ * Message heads: what is taken, and the table of what is refused because two readers could see its end in two
+ * places.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -305,7 +308,10 @@ static void refuses_bad_responses(void **state)
         }
 }
 
-/* The second reader is there, strict, and does read: it refuses something by itself and sees the same framing. */
+/*
+ * The second reader is there, strict, and does read: it refuses something by itself and sees the same
+ * framing.
+ */
 static void the_second_reader_is_strict(void **state)
 {
         static const char blank[] = "GET / HTTP/1.1\r\nHost : x\r\n\r\n";

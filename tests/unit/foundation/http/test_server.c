@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listeners and limits: TCP, unix sockets and inherited ones; one connection too many; no descriptors left. */
+/*
+ * Listeners and limits: TCP, unix sockets and inherited ones; one connection too many; no descriptors left.
+ */
 #include "unit/foundation/http/http_test.h"
 
 #include <arpa/inet.h>
@@ -307,7 +309,10 @@ static void one_too_many_of_a_peer_is_told(void **state)
         cay_http_response_send(held[1], 200, NULL, "", 0);
 }
 
-/* Whoever says nothing, or half of it, makes room for the next of the same peer; who has shown a token goes last. */
+/*
+ * Whoever says nothing, or half of it, makes room for the next of the same peer; who has shown a token goes
+ * last.
+ */
 static void the_silent_lock_nobody_out(void **state)
 {
         static const char half[] = "GET /x HTTP/1.1\r\nHo",

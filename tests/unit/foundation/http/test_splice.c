@@ -104,7 +104,10 @@ static void last_words_are_passed_on(void **state)
         assert_true(right.closed);
 }
 
-/* Both have words that the other does not take: what nobody will take is paid for, so that the one that is left is read to its end. */
+/*
+ * Both have words that the other does not take: what nobody will take is paid for, so that the one that is
+ * left is read to its end.
+ */
 static void what_is_said_to_nobody_is_paid_for(void **state)
 {
         left.room = right.room = 0;

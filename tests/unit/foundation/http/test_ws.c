@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* WebSockets: the handshake on a real connection, and messages, holding, pings and goodbyes on a duplex in the test's hands. */
+/*
+ * WebSockets: the handshake on a real connection, and messages, holding, pings and goodbyes on a duplex in
+ * the test's hands.
+ */
 #include "unit/foundation/http/http_test.h"
 
 #include "foundation/http/ws.h"

@@ -186,7 +186,10 @@ static void refuses_what_is_off(void **state)
         R("close with a bad reason", "\x88\x03\x03\xe8\xff", CAY_WS_CLIENT, "!1007");
 }
 
-/* What has come of a message that is too long: whole frames before, and the bytes behind the header that says so. */
+/*
+ * What has come of a message that is too long: whole frames before, and the bytes behind the header that says
+ * so.
+ */
 static void the_beginning_of_what_is_too_long(void **state)
 {
         static uint8_t payload[2000];

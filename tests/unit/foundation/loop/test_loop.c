@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop: what is removed inside a callback stays silent, timers keep their order, jobs and deferred work run in their turn. */
+/*
+ * The loop: what is removed inside a callback stays silent, timers keep their order, jobs and deferred work
+ * run in their turn.
+ */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -233,7 +236,9 @@ static void test_timer_order(void **state)
 {
         struct alarm a = { .name = 'a' }, b = { .name = 'b' }, c = { .name = 'c' };
 
-        /* Minutes apart, so that a busy machine cannot change the order; then all are due, in the same order. */
+        /*
+         * Minutes apart, so that a busy machine cannot change the order; then all are due, in the same order.
+         */
         arm(&a, 400000);
         arm(&b, 200000);
         arm(&c, 300000);

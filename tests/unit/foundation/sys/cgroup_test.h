@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of cgroups: a host that is opened anew for every test, a node's name of its own, and processes to put there. */
+/*
+ * For tests of cgroups: a host that is opened anew for every test, a node's name of its own, and processes to
+ * put there.
+ */
 #pragma once
 
 #include "sys_test.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of kernel wrappers: what needs root says so, and what changes a process for good happens in a child. */
+/*
+ * For tests of kernel wrappers: what needs root says so, and what changes a process for good happens in a
+ * child.
+ */
 #pragma once
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is the same whatever version the host has: freezing and killing, with cgroup.kill and without it, and hosts that give
- * nothing.
+ * What is the same whatever version the host has: freezing and killing, with cgroup.kill and without it, and
+ * hosts that give nothing.
  */
 #include "cgroup_test.h"
 
@@ -71,8 +71,8 @@ static _Noreturn void run_away(void)
 }
 
 /*
- * Without cgroup.kill: processes in the node and in its children, one of which changes its pid all the time. They must be gone
- * when the call returns.
+ * Without cgroup.kill: processes in the node and in its children, one of which changes its pid all the time.
+ * They must be gone when the call returns.
  */
 static void kill_by_list(void)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The nodes of a box: made, limited, measured, frozen, killed, removed; and what happens where pieces are missing. */
+/*
+ * The nodes of a box: made, limited, measured, frozen, killed, removed; and what happens where pieces are
+ * missing.
+ */
 #include "sys_test.h"
 
 #include <sys/mman.h>
@@ -396,7 +399,9 @@ static void test_freeze_and_kill_frozen(void **state)
         assert_int_equal(sys_cgroup_remove(&host, &cg), 0);
 }
 
-/* The wait for the last task is bounded: a node that is in use is told, not waited for for ever, and stays. */
+/*
+ * The wait for the last task is bounded: a node that is in use is told, not waited for for ever, and stays.
+ */
 static void test_remove_in_use(void **state)
 {
         struct sys_cgroup cg, again = { .dir = { -1, -1, -1, -1, -1 } };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One node with everything, on a kernel that has its controllers on cgroup2: limits that hold, and figures. */
+/*
+ * One node with everything, on a kernel that has its controllers on cgroup2: limits that hold, and figures.
+ */
 #include "cgroup_test.h"
 
 #include <sys/mman.h>
@@ -149,7 +151,10 @@ static void test_cpuset(void **state)
         assert_int_equal(sys_cgroup_remove(&host, &cg), 0);
 }
 
-/* The first process, two more than fit beside it, then a bomb. The kernel must spare the first, as the warden tells it to. */
+/*
+ * The first process, two more than fit beside it, then a bomb. The kernel must spare the first, as the warden
+ * tells it to.
+ */
 static void first_process(int dir)
 {
         char *big = mmap(NULL, 256 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which node boxes' nodes are made in: in trees of ordinary files, which know no rules, only what stands in them. */
+/*
+ * Which node boxes' nodes are made in: in trees of ordinary files, which know no rules, only what stands in
+ * them.
+ */
 #include "sys_test.h"
 
 #include <sys/xattr.h>
@@ -201,7 +204,10 @@ static void test_others_are_not_moved(void **state)
         assert_int_equal(access(path, F_OK), -1);
 }
 
-/* The own node with nobody but us: we would go, into a leaf; files don't take processes, so all stays as it was. */
+/*
+ * The own node with nobody but us: we would go, into a leaf; files don't take processes, so all stays as it
+ * was.
+ */
 static void test_stepping_aside_is_undone(void **state)
 {
         char text[64], path[600];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which node is chosen by the real kernel's rules: for root below a service manager, for ordinary users with and without a tree
- * of their own, in containers, and where cgroup2 is hidden. And that limits hold there.
+ * Which node is chosen by the real kernel's rules: for root below a service manager, for ordinary users with
+ * and without a tree of their own, in containers, and where cgroup2 is hidden. And that limits hold there.
  */
 #include "cgroup_test.h"
 

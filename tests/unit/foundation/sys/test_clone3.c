@@ -48,7 +48,10 @@ static void in_namespaces(void)
         check(WEXITSTATUS(end_of(pid)) == 6);
 }
 
-/* A grandchild that belongs to us, and tells nobody by a signal: how the warden makes the box's first process. */
+/*
+ * A grandchild that belongs to us, and tells nobody by a signal: how the warden makes the box's first
+ * process.
+ */
 static void for_the_parent(void)
 {
         struct clone_args args = { .flags = CLONE_PARENT };

@@ -84,7 +84,10 @@ static void nothing_changes(void)
         check(r == 0);
 }
 
-/* With every version of landlock: all that it can deny is denied, and it is asked for nothing that it does not know. */
+/*
+ * With every version of landlock: all that it can deny is denied, and it is asked for nothing that it does
+ * not know.
+ */
 static void test_every_abi(void **state)
 {
         long real = syscall(444, NULL, 0, 1);

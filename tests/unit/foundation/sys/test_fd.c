@@ -158,7 +158,10 @@ static int rename_swap(const char *a, const char *b)
         return (int)syscall(SYS_renameat2, fix.dir, a, fix.dir, b, 2 /* RENAME_EXCHANGE */);
 }
 
-/* Somebody changes a directory into a link that leads out, and back, all the time: we are inside or refused, never out. */
+/*
+ * Somebody changes a directory into a link that leads out, and back, all the time: we are inside or refused,
+ * never out.
+ */
 static void raced(void)
 {
         pid_t parent = getpid(), pid;

@@ -104,7 +104,9 @@ static void test_bad_maps(void **state)
         in_child(bad_maps);
 }
 
-/* The workspace's way: the folder's owner shows as the box's user, and what is written belongs to the owner. */
+/*
+ * The workspace's way: the folder's owner shows as the box's user, and what is written belongs to the owner.
+ */
 static void shows_owner(void)
 {
         static const char *const options[] = { "mode=0755", NULL };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The writable layer in a file: it holds its size and its count of files, and lets go of everything by itself. */
+/*
+ * The writable layer in a file: it holds its size and its count of files, and lets go of everything by
+ * itself.
+ */
 #include "sys_test.h"
 
 #include <sys/resource.h>
@@ -11,7 +14,10 @@
 #include "foundation/sys/mounts.h"
 #include "tools/old_kernel.h"
 
-/* Of our own: others make layers too. On a disk: not every kernel has unnamed files, or loop devices, on a tmpfs. */
+/*
+ * Of our own: others make layers too. On a disk: not every kernel has unnamed files, or loop devices, on a
+ * tmpfs.
+ */
 static char folder[] = "/var/tmp/cay-unit-XXXXXX";
 
 static int group_set_up(void **state)
@@ -235,7 +241,10 @@ static void test_placed(void **state)
         }
 }
 
-/* The state of a file of which a mount is there on the disk, as a power cut would leave it; and of one that was let go. */
+/*
+ * The state of a file of which a mount is there on the disk, as a power cut would leave it; and of one that
+ * was let go.
+ */
 static void test_unclean(void **state)
 {
         char path[64];

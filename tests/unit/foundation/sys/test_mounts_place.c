@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mounts made at their place: by the mount API, without mount_setattr, and by mount(2) alone; as root and as an ordinary user
- * with a user namespace. Each test is a row of `cases`, run in each of these ways, in a mount namespace of its own.
+ * Mounts made at their place: by the mount API, without mount_setattr, and by mount(2) alone; as root and as
+ * an ordinary user with a user namespace. Each test is a row of `cases`, run in each of these ways, in a
+ * mount namespace of its own.
  */
 #include "sys_test.h"
 

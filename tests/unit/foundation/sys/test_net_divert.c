@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In a namespace of its own: what leaves arrives at the socket with the address it was for, and what must not is refused at once. */
+/*
+ * In a namespace of its own: what leaves arrives at the socket with the address it was for, and what must not
+ * is refused at once.
+ */
 #include "foundation/sys/net_divert.h"
 
 #include <arpa/inet.h>
@@ -123,7 +126,10 @@ static void udp_fails_quickly(const char *to)
         close(fd);
 }
 
-/* The error comes a moment later, by ICMP, of which the kernel sends only so many at a time: hence more than one try. */
+/*
+ * The error comes a moment later, by ICMP, of which the kernel sends only so many at a time: hence more than
+ * one try.
+ */
 static void udp_is_refused(const char *to)
 {
         const struct timeval patience = { .tv_usec = 200000 };
@@ -155,7 +161,10 @@ static void set_up(unsigned mode)
         check(r == 0);
 }
 
-/* A datagram arrives with the address it was sent to, whatever that is; nobody else can have the socket's port. */
+/*
+ * A datagram arrives with the address it was sent to, whatever that is; nobody else can have the socket's
+ * port.
+ */
 static void datagram_arrives(const char *to)
 {
         struct sockaddr_storage address, own;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages about refused packets: what is a connection, and what is not. That the kernel sends them is tested in integration/net. */
+/*
+ * Messages about refused packets: what is a connection, and what is not. That the kernel sends them is tested
+ * in integration/net.
+ */
 #include "foundation/sys/net_refused.h"
 
 #include <linux/netfilter/nfnetlink.h>

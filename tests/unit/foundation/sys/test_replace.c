@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that take the place of others when they are whole: with O_TMPFILE, and under names of their own where that does not help. */
+/*
+ * Files that take the place of others when they are whole: with O_TMPFILE, and under names of their own where
+ * that does not help.
+ */
 #include "sys_test.h"
 
 #include <dirent.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is written to a socket and not read shows in the sum, whatever the family; read, it is gone from it. */
+/*
+ * What is written to a socket and not read shows in the sum, whatever the family; read, it is gone from it.
+ */
 #include "foundation/sys/sock_memory.h"
 
 #include <setjmp.h>

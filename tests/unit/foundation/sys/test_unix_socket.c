@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptors over sockets: they arrive, are never more than asked for, and are never lost in a refused message. */
+/*
+ * Descriptors over sockets: they arrive, are never more than asked for, and are never lost in a refused
+ * message.
+ */
 #include "sys_test.h"
 
 #include <sys/socket.h>

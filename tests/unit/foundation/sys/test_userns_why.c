@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reasons for "no": facts as other distributions, containers and shells have them, and what a person is told. */
+/*
+ * Reasons for "no": facts as other distributions, containers and shells have them, and what a person is told.
+ */
 #include "sys_test.h"
 
 #include "foundation/base/cleanup.h"
@@ -249,7 +251,9 @@ static void test_chroot(void **state)
         in_child(in_chroot);
 }
 
-/* Covers one file of /proc and asks for a fresh one in namespaces of its own, as a container's guest would. */
+/*
+ * Covers one file of /proc and asks for a fresh one in namespaces of its own, as a container's guest would.
+ */
 static void covered_proc(void)
 {
         char text[SYS_WHY_SIZE];

@@ -224,7 +224,9 @@ static void global_records_name_nothing(void **state)
         expect_refusal("global pax records");
 }
 
-/* A file with holes: its records, then a member whose data are the map, filled up to a block, and the pieces. */
+/*
+ * A file with holes: its records, then a member whose data are the map, filled up to a block, and the pieces.
+ */
 static void sparse(const char *real_size, const char *map, const char *data)
 {
         static const char fixed[] = "22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n23 GNU.sparse.name=d/f\n";

@@ -127,7 +127,10 @@ static void bytes_pass_in_order(void **state)
         assert_int_equal(got, total);
 }
 
-/* A reader that does not read stops its own sender: no more than a window is under way, and all of it arrives later. */
+/*
+ * A reader that does not read stops its own sender: no more than a window is under way, and all of it arrives
+ * later.
+ */
 static void a_slow_reader_stops_its_sender(void **state)
 {
         static uint8_t some[65536];

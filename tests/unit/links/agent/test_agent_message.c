@@ -65,7 +65,10 @@ static void messages_come_back(void **state)
         assert_int_equal(agent_message_read(bytes, (size_t)n, AGENT_AGENT, &got), -EPROTO);
 }
 
-/* A later version's HELLO is read as far as this one knows it; what travels in channels is bound to the version, too. */
+/*
+ * A later version's HELLO is read as far as this one knows it; what travels in channels is bound to the
+ * version, too.
+ */
 static void later_versions_are_understood_that_far(void **state)
 {
         struct agent_message m = { .type = AGENT_hello, .hello = { .version = AGENT_VERSION } }, got;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small init in this process, by the book (docs/box-link.md): it runs nothing, it makes up streams of a known pattern
- * and hashes what it gets. Built on frame, message, stream and peer alone.
+ * A small init in this process, by the book (docs/box-link.md): it runs nothing, it makes up streams of a
+ * known pattern and hashes what it gets. Built on frame, message, stream and peer alone.
  */
 #pragma once
 

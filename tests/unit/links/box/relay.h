@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A wire between two ends that passes a given number of bytes each way and then breaks, wherever in a frame that is. */
+/*
+ * A wire between two ends that passes a given number of bytes each way and then breaks, wherever in a frame
+ * that is.
+ */
 #pragma once
 
 #include "unit/links/box/box_test.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A channel against an init that is off the protocol, and owners that close or free in the middle of a callback. */
+/*
+ * A channel against an init that is off the protocol, and owners that close or free in the middle of a
+ * callback.
+ */
 #include "unit/links/box/box_test.h"
 
 #include <errno.h>
@@ -393,7 +396,10 @@ static void without_on_data_bytes_count_as_consumed(void **state)
         assert_int_equal(s->ends, 1);
 }
 
-/* Each event of a channel, with an owner that closes, frees or drops right there. More frames follow in the same read. */
+/*
+ * Each event of a channel, with an owner that closes, frees or drops right there. More frames follow in the
+ * same read.
+ */
 static void owners_may_do_anything_in_callbacks(void **state)
 {
         for (int then = CLOSE_IT; then <= DROP; then++) {

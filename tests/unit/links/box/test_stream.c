@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sender's ring and receiver's counts: wrapping, resending, refusals, and both ends together under random cuts. */
+/*
+ * Sender's ring and receiver's counts: wrapping, resending, refusals, and both ends together under random
+ * cuts.
+ */
 #include "unit/links/box/box_test.h"
 
 #include <errno.h>
@@ -293,7 +296,8 @@ static void nothing_is_lost_over_random_cuts(void **state)
                                         hash = test_hash(hash, piece + skip, len - (size_t)skip);
                                 }
                                 cay_sender_sent(&s, len);
-                                if (!arrives) /* a cut: go back to what arrived, or to what is known for sure */
+                                /* a cut: go back to what arrived, or to what is known for sure */
+                                if (!arrives)
                                         assert_int_equal(cay_sender_resume(
                                                                  &s, test_random(&seed, 2) ? r.got : s.acked),
                                                          0);

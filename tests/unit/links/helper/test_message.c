@@ -127,7 +127,10 @@ static void test_names(void **state)
         assert_string_equal(helper_request_name(&wire_protocol, UINT32_MAX), "?");
 }
 
-/* One message, whatever it holds: both ends are built together, and a message fits a datagram with room to spare. */
+/*
+ * One message, whatever it holds: both ends are built together, and a message fits a datagram with room to
+ * spare.
+ */
 static void test_sizes(void **state)
 {
         assert_true(sizeof(struct wire_request) <= 4096);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One front after the other, and the keeper: who is heard, who is hung up on, and whose descriptors are closed. */
+/*
+ * One front after the other, and the keeper: who is heard, who is hung up on, and whose descriptors are
+ * closed.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

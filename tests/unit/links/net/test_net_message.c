@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy of messages to cay-net: what passes, and that each row's count of descriptors and state is held. */
+/*
+ * The policy of messages to cay-net: what passes, and that each row's count of descriptors and state is held.
+ */
 #include "links/net/net_message.h"
 
 #include <errno.h>
