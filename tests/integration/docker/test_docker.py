@@ -381,7 +381,7 @@ class OverTls(unittest.TestCase):
         self.refused("HTTPS server", here, None)  # Docker's own words for whoever speaks no TLS there
         self.refused("another name", "tcp://localhost:2376", self.certs)
         self.refused("cannot be reached: Connection refused", "tcp://127.0.0.1:1", self.certs)
-        self.refused("ca.pem does not vouch", here, self.certificates("other-ca", self.stranger(), own))
+        self.refused("is not signed by ca.pem", here, self.certificates("other-ca", self.stranger(), own))
         foreign = self.sign("foreign", self.stranger(), 2, "extendedKeyUsage=clientAuth")
         self.refused("does not accept our certificate", here, self.certificates("other-cert", ca, foreign))
 
