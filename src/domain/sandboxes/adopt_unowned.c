@@ -65,8 +65,11 @@ static void on_stop_finished(struct cay_async *e, const struct cay_error *err)
                 cay_undo_go_on(sb);
 }
 
-/* A stop that another process began, and did not see done. */
-static void finish_stop(struct cay_sandbox *sb)
+/*
+ * A stop that another process began, or the box of a start that it did not store: nothing is made before it
+ * is gone.
+ */
+static void remove_left(struct cay_sandbox *sb)
 {
         sb->unmaking = true;
         cay_async_unmake(cay_async_new(sb->service, sb, NULL, on_stop_finished), sb->kept,
@@ -84,8 +87,8 @@ void cay_adopt_remove_unowned(struct cay_engine_row *row)
 
                 row->service->report.removed++;
                 cay_log_info("box without a record removed", "id=%s engine=%s", u.ids[i], row->name);
-                if (sb != NULL && sb->stopping && sb->phase == CAY_SANDBOX_PHASE_STOPPED)
-                        finish_stop(sb);
+                if (sb != NULL && sb->phase == CAY_SANDBOX_PHASE_STOPPED)
+                        remove_left(sb);
                 else
                         cay_async_remove_box(row, u.ids[i], sb != NULL ? sb->kept : row->keeps_left);
         }

@@ -549,6 +549,9 @@ void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const 
                 if (cay_sandbox_state(sb) != CAY_STATE_STOPPED && cay_sandbox_state(sb) != CAY_STATE_ERROR)
                         cay_fail(&err, CAY_CONFLICT, "sandbox '%s' is running already (%s)", sb->id,
                                  cay_state_word(cay_sandbox_state(sb)));
+                else if (sb->unmaking)
+                        cay_fail(&err, CAY_UNAVAILABLE,
+                                 "what is left of sandbox '%s' is being removed; try again", sb->id);
                 else if (!sb->has_box && cay_service_check_room(s, sb->owner, &err) == 0)
                         cay_sandbox_check_own_ports(sb, &err);
         }

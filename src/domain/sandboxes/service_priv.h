@@ -183,7 +183,7 @@ struct cay_sandbox {
         uint64_t stood_ms, was_paused_ms; /* of a resume under way */
         uint8_t secret[CAY_STORE_SECRET];
         bool has_box;    /* the engine has, or may have, a box with this id */
-        bool unmaking;   /* at start-up: the box of a stop that was cut off is being removed */
+        bool unmaking;   /* at start-up: the box of a stop or start that was cut off is being removed */
         bool stopping;   /* STOPPED is stored; that its box is gone is not, nor the event that says so */
         bool kept;       /* the engine keeps its writable layer: stop leaves it, start uses it again */
         bool layer_seen; /* at start-up: the layer is there */

@@ -47,6 +47,34 @@ static void stop_keeps_and_start_goes_on(void **state)
         assert_false(fake_engine_keeps(id));
 }
 
+/*
+ * The process that began the start has died, and its box is still being removed: another one would meet it.
+ */
+static void a_start_waits_for_what_the_last_one_left(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1];
+        struct call c;
+
+        create(t, id);
+        assert_int_equal(change(t, stop, id), CAY_OK);
+        settle(t);
+        t->store->hold = true;
+        call_init(&c);
+        cay_service_start(t->service, &me, id, NULL, &c.call);
+        wait_for(t, fake_engine_boxes() == 1);
+        cay_service_free(cay_take(t->service));
+        fake_store_let_go(t->store);
+        fake_plan.destroy_ms = 100;
+        service_open(t);
+        assert_int_equal(look(t, id).state, CAY_STATE_STOPPED);
+        assert_int_equal(fake_engine_boxes(), 1);
+        assert_int_equal(start(t, id), CAY_UNAVAILABLE);
+        wait_for(t, fake_engine_boxes() == 0);
+        settle(t);
+        assert_int_equal(start(t, id), CAY_OK);
+}
+
 static void files_outlive_a_box_that_went_by_itself(void **state)
 {
         struct test *t = *state;
@@ -432,6 +460,7 @@ int main(void)
                 TEST(files_are_left_when_records_may_be_lost),
                 TEST(a_lost_database_loses_no_files),
                 TEST(a_start_under_way_leaves_the_files),
+                TEST(a_start_waits_for_what_the_last_one_left),
                 TEST(time_stands_still_in_a_pause),
                 TEST(a_paused_sandbox_is_not_idle),
                 TEST(output_waits_for_whoever_comes_back),
