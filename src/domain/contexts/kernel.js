@@ -5,13 +5,13 @@
 (function () {
         const fs = require('fs'), vm = require('vm'), util = require('util'), path = require('path');
         const { createRequire } = require('module');
-        const INTERRUPT = Buffer.from('interrupt\n'), enter = new vm.Script('__cayWatched()');
+        const INTERRUPT = Buffer.from('interrupt\n'), SIGNALLED = Buffer.from('signalled\n'), enter = new vm.Script('__cayWatched()');
         const CHUNK = 4096 - 38; // with its header it fits into one write that a pipe never splits (PIPE_BUF)
         const RESULT_MAX = 2000000, RESULTS_MAX = 64;
         const MIMES = { 'text/plain': 'text', 'text/html': 'html', 'text/markdown': 'markdown', 'image/svg+xml': 'svg',
                 'text/latex': 'latex', 'application/json': 'json', 'application/javascript': 'javascript',
                 'image/png': 'png', 'image/jpeg': 'jpeg', 'application/pdf': 'pdf' };
-        let mark = '', sent = 0, count = 0, stop = null, wasInterrupted = false;
+        let mark = '', sent = 0, count = 0, stop = null, wasInterrupted = false, signalsTold = 0, signalsSeen = 0;
         let input = globalThis.__cayRest || Buffer.alloc(0), busy = false;
         delete globalThis.__cayRest;
 
@@ -215,32 +215,46 @@
         }
 
         /*
-         * Interrupts. A line of input says it first, then SIGINT. The signal ends what does not return to the event loop; the line ends what
-         * awaits. A signal at the end of a script can count for the next one (Node's watchdog keeps it), so it is used up there.
+         * Interrupts. A line of input says it first; if the run goes on, SIGINT follows, and then a line that says so. The signal ends what
+         * does not return to the event loop; the first line ends what awaits. A signal at the end of a script can count for the next one
+         * (Node's watchdog keeps it), or be on its way still: the next run waits until each one that was told has been seen.
          */
         function watched(f) {
                 globalThis.__cayWatched = () => {
                         delete globalThis.__cayWatched;
                         return f();
                 };
-                return enter.runInThisContext({ breakOnSigint: true });
-        }
-
-        function useUp() {
-                const end = Date.now() + 20;
                 try {
-                        watched(() => {
-                                while (Date.now() < end)
-                                        ;
-                        });
-                } catch { /* it was there */ }
-                delete globalThis.__cayWatched;
+                        return enter.runInThisContext({ breakOnSigint: true });
+                } catch (e) {
+                        if (e && e.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED')
+                                signalsSeen++;
+                        throw e;
+                } finally {
+                        delete globalThis.__cayWatched;
+                }
         }
 
-        function takeInterrupts() {
-                while (input.length >= 10 && input.subarray(0, 10).equals(INTERRUPT)) {
-                        input = input.subarray(10);
-                        wasInterrupted = true;
+        /* Node can lose a signal at the end of a script: not waited for long. */
+        async function settleSignals() {
+                for (const end = Date.now() + 300; signalsSeen < signalsTold && Date.now() < end;) {
+                        try {
+                                watched(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2));
+                        } catch { /* it was there */ }
+                        await new Promise((resolve) => setImmediate(resolve)); // or the listener below sees it
+                }
+                signalsTold = signalsSeen = 0;
+        }
+
+        function takeLines() {
+                for (; input.length >= 10; input = input.subarray(10)) {
+                        const line = input.subarray(0, 10);
+                        if (line.equals(INTERRUPT))
+                                wasInterrupted = true;
+                        else if (line.equals(SIGNALLED))
+                                signalsTold++;
+                        else
+                                return;
                 }
         }
 
@@ -249,7 +263,7 @@
                 try {
                         input = Buffer.concat([input, piece.subarray(0, fs.readSync(3, piece))]);
                 } catch { /* there is nothing */ }
-                takeInterrupts();
+                takeLines();
         }
 
         async function execute(code, filename) {
@@ -307,8 +321,6 @@
                 }
                 setVariables(before);
                 stop = null;
-                if (wasInterrupted)
-                        useUp();
                 wasInterrupted = false;
                 send('x', undefined, 2);
                 send('d', Buffer.from(JSON.stringify({ execution_count: count })));
@@ -319,14 +331,14 @@
                 if (!String(text).includes('USE_MAIN_CONTEXT_DEFAULT_LOADER'))
                         warn.call(process, text, ...rest);
         };
-        process.on('SIGINT', () => {}); // or it would end us
+        process.on('SIGINT', () => signalsSeen++); // without a listener it would end us
         process.on('uncaughtException', (e) => process.stderr.write(`${e && e.stack || e}\n`));
         process.on('unhandledRejection', (e) => process.stderr.write(`${e && e.stack || e}\n`));
 
         /* Requests, one after the other. Reading is asynchronous: what the code left behind (timers, servers) goes on between them. */
         /* undefined: it is not whole yet. */
         function takeRequest() {
-                takeInterrupts(); // for a run that is over
+                takeLines(); // for a run that is over
                 wasInterrupted = false;
                 let at = 0;
                 const takeLine = () => {
@@ -358,6 +370,7 @@
                 busy = true;
                 for (let request; (request = takeRequest());) {
                         mark = request.mark;
+                        await settleSignals();
                         await run(request.code, request.variables);
                 }
                 busy = false;
@@ -366,7 +379,7 @@
         requests.on('data', (data) => {
                 input = Buffer.concat([input, data]);
                 if (busy)
-                        takeInterrupts();
+                        takeLines();
                 if (wasInterrupted && stop)
                         stop();
                 pump();

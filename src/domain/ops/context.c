@@ -183,9 +183,9 @@ struct interrupt { /* frees itself */
         struct cay_timer timer;
         const struct cay_op_world *world;
         char sandbox[CAY_NAME_MAX + 1], exec[CAY_NAME_MAX + 1];
-        unsigned after_ms;
-        uint32_t run; /* the one that is meant */
-        bool is_held; /* by whoever waits for its end */
+        unsigned after_ms; /* until the signal */
+        uint32_t run;      /* the one that is meant */
+        bool is_held;      /* by whoever waits for its end */
 };
 
 static const struct cay_viewer everybody = { .owner = "", .sees_all = true }; /* who may was asked before */
@@ -199,44 +199,65 @@ static bool is_meant(struct interrupt *i)
                view.runs == i->run && view.runs_code == i->is_held;
 }
 
+static void send_line(struct interrupt *i, const char *line, void (*on_done)(struct cay_job *job))
+{
+        i->input = (struct cay_exec_input){ .bytes = line, .len = strlen(line) };
+        cay_job_init(&i->input.job, on_done);
+        cay_service_exec_input(i->world->service, &everybody, i->sandbox, i->exec, &i->input);
+}
+
+static void on_all_said(struct cay_job *job)
+{
+        free(cay_container_of(job, struct interrupt, input.job));
+}
+
+static void send_signal(struct interrupt *i)
+{
+        struct cay_error err = { 0 };
+
+        cay_service_exec_signal(i->world->service, &everybody, i->sandbox, i->exec, SIGINT, &err);
+}
+
+/* The line stands before the next run's request, so that its kernel waits for a signal that is on its way. */
 static void on_signal_time(struct cay_timer *t)
 {
         struct interrupt *i = cay_container_of(t, struct interrupt, timer);
-        struct cay_error err = { 0 };
 
-        if (i->after_ms == 0 || is_meant(i))
-                cay_service_exec_signal(i->world->service, &everybody, i->sandbox, i->exec, SIGINT, &err);
-        free(i);
+        if (!is_meant(i)) {
+                free(i);
+                return;
+        }
+        send_signal(i);
+        send_line(i, "signalled\n", on_all_said);
 }
 
 static void on_said(struct cay_job *job)
 {
         struct interrupt *i = cay_container_of(job, struct interrupt, input.job);
 
-        if (i->after_ms == 0 || cay_timer_set(i->world->loop, &i->timer, i->after_ms, on_signal_time) < 0)
-                on_signal_time(&i->timer);
+        if (i->after_ms > 0 && cay_timer_set(i->world->loop, &i->timer, i->after_ms, on_signal_time) == 0)
+                return;
+        send_signal(i);
+        free(i);
 }
 
-void cay_context_interrupt(const struct cay_op_world *world, const char *sandbox, const char *exec,
-                           unsigned after_ms)
+void cay_context_interrupt(const struct cay_op_world *world, const char *sandbox, const char *exec)
 {
-        static const char line[] = "interrupt\n";
         struct interrupt *i = calloc(1, sizeof(*i));
+        const struct cay_kernel *kernel;
         struct cay_exec_view view;
         struct cay_error err = { 0 };
 
         if (!i)
                 return;
         i->world = world;
-        i->after_ms = after_ms;
         cay_str_copy(i->sandbox, sizeof(i->sandbox), sandbox);
         cay_str_copy(i->exec, sizeof(i->exec), exec);
         if (cay_service_exec_get(world->service, &everybody, sandbox, exec, &view, &err) == 0) {
                 i->run = view.runs;
                 i->is_held = view.runs_code;
+                kernel = cay_kernel_find(view.language);
+                i->after_ms = kernel ? kernel->signal_after_ms : 0;
         }
-        i->input.bytes = line;
-        i->input.len = sizeof(line) - 1;
-        cay_job_init(&i->input.job, on_said);
-        cay_service_exec_input(world->service, &everybody, sandbox, exec, &i->input);
+        send_line(i, "interrupt\n", on_said);
 }

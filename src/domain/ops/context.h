@@ -43,8 +43,7 @@ void cay_context_start_done(struct cay_context_start *s); /* after on_done */
 /*
  * Interrupts the run that a kernel has now. A line of input says so before the signal does: a signal alone is
  * lost while the kernel is about to run code, and the line alone is not read by code that does not return.
- * Nothing is told: a kernel that has ended needs no interrupt. after_ms: until the signal, which is not sent
- * if the run has ended meanwhile.
+ * Nothing is told: a kernel that has ended needs no interrupt. Where the kernel's language has the signal
+ * later (kernels.def), it is not sent if the run has ended meanwhile, and a line says that it was sent.
  */
-void cay_context_interrupt(const struct cay_op_world *world, const char *sandbox, const char *exec,
-                           unsigned after_ms);
+void cay_context_interrupt(const struct cay_op_world *world, const char *sandbox, const char *exec);

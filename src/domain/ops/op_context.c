@@ -325,7 +325,6 @@ static void run_context_interrupt(struct cay_op_call *c)
         struct cay_error err = { 0 };
         char sandbox[CAY_NAME_MAX + 1];
         const char *field = NULL;
-        const struct cay_kernel *kernel;
 
         if (find_context(c, sandbox, &view, &field, &err) == 0 && view.state == CAY_EXEC_ENDED)
                 cay_fail(&err, CAY_CONFLICT, "context '%s' has ended (%s); restart it", view.context,
@@ -334,8 +333,7 @@ static void run_context_interrupt(struct cay_op_call *c)
                 cay_op_fail(c, &err, field);
                 return;
         }
-        kernel = cay_kernel_find(view.language);
-        cay_context_interrupt(c->world, sandbox, view.id, kernel ? kernel->signal_after_ms : 0);
+        cay_context_interrupt(c->world, sandbox, view.id);
         answer_context(c, &view, CAY_OP_OK);
 }
 
