@@ -18,10 +18,14 @@ struct life { /* what connect, resume and pause have found out */
         bool reboots; /* what is frozen in memory is given up */
 };
 
+/* NULL: refused. All of these change how long a sandbox lives, or hand out its token. */
 static struct life *new_life(struct e2b_request *q)
 {
-        struct life *l = calloc(1, sizeof(*l));
+        struct life *l;
 
+        if (!e2b_may(q, "sandbox_extend"))
+                return NULL;
+        l = calloc(1, sizeof(*l));
         q->state = l;
         q->free_state = free;
         if (!l)

@@ -43,10 +43,13 @@ const char *e2b_state(const struct cay_json_value *sandbox)
         return NULL;
 }
 
+/* Who has one may write files and run commands: callers that may only read are not given it. */
 static void put_token(struct e2b_request *q, struct cay_json *j, const char *key, int use, const char *id)
 {
         char token[CAY_SANDBOX_TOKEN_LEN + 1];
 
+        if (!cay_scope_has(q->caller.scopes, CAY_SCOPE_EXEC))
+                return;
         q->world->sandbox_token(q->world, use, id, token);
         cay_op_key_text(j, key, token);
         explicit_bzero(token, sizeof(token));

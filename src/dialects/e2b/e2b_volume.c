@@ -22,11 +22,13 @@ static void put_volume(const struct e2b_request *q, struct cay_json *j, const ch
 {
         char token[E2B_VOLUME_TOKEN_MAX];
 
-        e2b_volume_token(q->world, q->caller.owner, name, token);
         cay_json_begin_object(j);
         cay_op_key_text(j, "volumeID", name);
         cay_op_key_text(j, "name", name);
-        cay_op_key_text(j, "token", token);
+        if (cay_scope_has(q->caller.scopes, CAY_SCOPE_EXEC)) { /* who has it may write */
+                e2b_volume_token(q->world, q->caller.owner, name, token);
+                cay_op_key_text(j, "token", token);
+        }
         cay_json_end_object(j);
         explicit_bzero(token, sizeof(token));
 }

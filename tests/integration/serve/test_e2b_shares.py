@@ -61,6 +61,26 @@ def test_only_readers(d):
     assert d.ask("GET", f"/templates/t/files/{0:064x}", token=reader).status == 403
 
 
+def test_readers_get_no_tokens(d):
+    """Tokens of sandboxes and of volumes open more than reading: who may only read is not told them, wherever they stand."""
+    owner = ("--owner", "keeper")
+    token, reader = d.make_token(*owner), d.make_token(*owner, "--scope", "read")
+    d.must(201, "POST", "/volumes", {"name": "shelf"}, token=token)
+    made = d.must(201, "POST", "/sandboxes", {"templateID": "base"}, token=token)
+    box = made["sandboxID"]
+    secrets = {made["envdAccessToken"], made["trafficAccessToken"], d.must(200, "GET", "/volumes/shelf", token=token)["token"]}
+    assert all(secrets) and d.must(200, "GET", f"/sandboxes/{box}", token=token)["envdAccessToken"] in secrets
+    for path in ("/volumes", "/volumes/shelf", "/sandboxes", "/v2/sandboxes", f"/sandboxes/{box}"):
+        a = d.ask("GET", path, token=reader)
+        assert a.status == 200 and not any(s in a.body.decode() for s in secrets), (path, a)
+    for verb in ("connect", "resume", "refreshes", "timeout"):
+        a = d.ask("POST", f"/sandboxes/{box}/{verb}", {"timeout": 60}, token=reader)
+        assert a.status == 403 and not any(s in a.body.decode() for s in secrets), (verb, a)
+    d.must(200, "POST", f"/sandboxes/{box}/connect", {"timeout": 60}, token=token)
+    assert d.ask("DELETE", f"/sandboxes/{box}", token=token).status == 204
+    assert d.ask("DELETE", "/volumes/shelf", token=token).status == 204
+
+
 def test_watchers(d):
     """Watchers that are polled are counted by owner."""
     victim, greedy = d.make_token("--owner", "looker"), d.make_token("--owner", "watcher")
@@ -196,7 +216,7 @@ def test_uploads_have_a_budget(_):
         d.must(200, "POST", f"/api/sandboxes/{box}/resume", {}, token=token)
 
 
-TESTS = [test_builds, test_builds_bytes, test_only_readers, test_watchers, test_revoked_while_it_waits, test_many_wait, test_volumes, test_signatures_cost,
+TESTS = [test_builds, test_builds_bytes, test_only_readers, test_readers_get_no_tokens, test_watchers, test_revoked_while_it_waits, test_many_wait, test_volumes, test_signatures_cost,
          test_uploads_have_a_budget]
 
 
