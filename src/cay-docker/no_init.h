@@ -44,7 +44,7 @@ struct docker_no_init {
         enum docker_no_init_state state;
         bool spent; /* a command has run */
 
-        /* once_link.c's: the link, and the command's channel on it */
+        /* no_init_link.c's: the link, and the command's channel on it */
         struct cay_peer peer;
         bool welcomed;                                 /* HELLO came on this stream */
         uint32_t number;                               /* of the channel; 0: none that the front knows */
@@ -59,7 +59,7 @@ struct docker_no_init {
         size_t end_len;
         size_t reserved; /* of DOCKER_NO_INIT_ALL_MAX */
 
-        /* once_run.c's: the container */
+        /* no_init_run.c's: the container */
         struct cay_duplex *docker; /* owned: its streams; NULL: none, or complete */
         struct cay_duplex_user user;
         struct docker_stream frames;
@@ -80,7 +80,7 @@ struct docker_no_init {
         struct cay_deferred release;
 };
 
-/* once_link.c */
+/* no_init_link.c */
 /* Makes the box's; takes the link's end, also on failure. 0 or -errno. */
 int docker_no_init_open_take(struct docker_broker *b, struct docker_box *box,
                              const struct docker_order *order, int fd);
@@ -92,7 +92,7 @@ void docker_no_init_end(struct docker_no_init *o,
                         const struct cay_box_end *end); /* the command's; from now on ENDED */
 void docker_no_init_fail(struct docker_no_init *o, const struct cay_error *why); /* it was not started */
 
-/* once_run.c */
+/* no_init_run.c */
 void docker_no_init_start(struct docker_no_init *o); /* the command is in order.exec: asks for a task */
 void docker_no_init_join_take(struct docker_no_init *o, struct cay_duplex *docker,
                               const struct cay_buf *rest); /* the container's streams */
@@ -105,7 +105,7 @@ void docker_no_init_kill(struct docker_no_init *o, enum cay_box_killed why);
 void docker_no_init_signal(struct docker_no_init *o, int signo);
 void docker_no_init_stop(struct docker_no_init *o); /* nothing more is heard of the container */
 
-/* once_explain.c */
+/* no_init_explain.c */
 /* Whether something of it may be lost, by the answer to its start. */
 bool docker_no_init_is_cut(const struct docker_no_init *o, const struct docker_call *start);
 /*

@@ -178,7 +178,7 @@ static void read_ports(struct docker_box *box, const struct cay_json_value *port
         }
 }
 
-/* It is ours to speak for: its command and its end are once_run.c's business. */
+/* It is ours to speak for: its command and its end are no_init_run.c's business. */
 static bool has_no_init(const struct docker_box *box)
 {
         return box->no_init && box->no_init->state != DOCKER_NO_INIT_LOST && !box->doomed;
