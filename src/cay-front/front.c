@@ -22,7 +22,7 @@
 #include "dialects/page/ui.h"
 #include "dialects/page/vnc.h"
 #include "cay-front/front_priv.h"
-#include "cay-front/isolate.h"
+#include "cay-front/confine.h"
 #include "foundation/json/json_in.h"
 #include "cay/keeper/hand_over.h"
 #include "daemon/store/store_sqlite.h"

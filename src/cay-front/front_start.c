@@ -9,7 +9,7 @@
 #include "foundation/base/log.h"
 #include "cay-front/drop.h"
 #include "cay-front/front_priv.h"
-#include "cay-front/isolate.h"
+#include "cay-front/confine.h"
 #include "foundation/json/json_in.h"
 #include "cay/keeper/hand_over.h"
 #include "daemon/store/store_sqlite.h"

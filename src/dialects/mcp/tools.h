@@ -102,7 +102,7 @@ void cay_mcp_tool_done(struct cay_mcp_call *c,
 void cay_mcp_run_simple(struct cay_mcp_call *c);
 void cay_mcp_run_create(struct cay_mcp_call *c);
 void cay_mcp_run_destroy(struct cay_mcp_call *c);
-/* tool_exec.c, tool_poll.c */
+/* tool_exec.c */
 void cay_mcp_run_command(struct cay_mcp_call *c);
 void cay_mcp_run_code(struct cay_mcp_call *c);
 void cay_mcp_run_start(struct cay_mcp_call *c);

@@ -33,7 +33,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cay-front/isolate.h"
+#include "cay-front/confine.h"
 #include "cay/keeper/hand_over.h"
 #include "foundation/base/sanitized.h"
 
@@ -559,7 +559,7 @@ static void make_place(char folder[64])
         char path[128];
         static const char *const files[] = { "registry/text", "other" };
 
-        snprintf(folder, 64, "/tmp/cay-isolate-XXXXXX");
+        snprintf(folder, 64, "/tmp/cay-confine-XXXXXX");
         assert_non_null(mkdtemp(folder));
         snprintf(path, sizeof(path), "%s/state", folder);
         assert_int_equal(mkdir(path, 0700), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Restricts the front: landlock and seccomp. */
-#include "cay-front/isolate.h"
+#include "cay-front/confine.h"
 
 #include <errno.h>
 #include <signal.h>
