@@ -93,7 +93,7 @@ int cay_child_set_rlimits(const struct cay_child *c)
         if (r == 0 && bytes > 0)
                 r = limit(RLIMIT_FSIZE, bytes);
         if (r == 0 && !c->worker)
-                r = cay_watcher_limit(c->init);
+                r = cay_limit_watch_limit(c->init);
         return r;
 }
 

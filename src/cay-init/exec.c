@@ -338,7 +338,7 @@ static void add_counted(const struct cay_channel *ch, struct cay_box_exec_end *e
 static uint64_t find_peak(const struct cay_channel *ch, bool is_for_memory)
 {
         uint64_t box = ch->init->counters.is_open ? cay_counters_memory_peak(&ch->init->counters)
-                                                  : ch->init->watcher.peak_bytes;
+                                                  : ch->init->limit_watch.peak_bytes;
 
         return (is_for_memory || ch->one_shot) && box > ch->most_bytes ? box : ch->most_bytes;
 }
@@ -363,7 +363,7 @@ void cay_exec_put_end(struct cay_channel *ch)
         e->err_bytes = ch->pumps[1].bytes;
         e->cut_bytes = ch->cut_bytes;
         e->disk_full = disk_full(ch->init);
-        e->pids_hits = ch->init->watcher.pids_hits;
+        e->pids_hits = ch->init->limit_watch.pids_hits;
         add_counted(ch, e);
         e->memory_peak_bytes = find_peak(ch, e->killed == CAY_KILLED_MEMORY);
         e->left = ch->init->childless ? 0 : cay_group_count(&ch->group);

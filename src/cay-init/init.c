@@ -150,7 +150,7 @@ static void on_child(struct cay_signal *s, int signo, int pid)
         int status;
         pid_t dead;
 
-        cay_watcher_ending(init);
+        cay_limit_watch_ending(init);
         while ((dead = wait4(-1, &status, WNOHANG | WUNTRACED, &used)) > 0) {
                 if (WIFSTOPPED(status))
                         cay_channel_stopped(init, dead);
@@ -238,7 +238,7 @@ static int set_up(struct cay_init *init)
                 return -ENOMEM;
         cay_counters_open(&init->counters, init->config.flags & CAY_INIT_DOCKER);
         cay_proc_overlay_init(&init->proc_overlay, init->loop, &init->config, init->fds, is_busy);
-        cay_watcher_init(init);
+        cay_limit_watch_init(init);
         cay_prefork_init(init);
         cay_warm_init(init);
         cay_link_init(init);

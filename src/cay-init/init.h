@@ -11,7 +11,7 @@
 #include "cay-init/prefork.h"
 #include "cay-init/warm.h"
 #include "cay-init/proc_overlay.h"
-#include "cay-init/watch.h"
+#include "cay-init/limit_watch.h"
 #include "foundation/loop/loop.h"
 #include "foundation/loop/signal.h"
 #include "links/helper/init_config.h"
@@ -48,7 +48,7 @@ struct cay_init {
         uint32_t channel_count;
         struct cay_ring_pool rings; /* of the channels' OUT and ERR */
         struct cay_proc_overlay proc_overlay;
-        struct cay_watcher watcher;
+        struct cay_limit_watch limit_watch;
         struct cay_prefork spare;
         struct cay_warm warm;
         struct cay_counters counters; /* where the engine does not report what the cgroups count */

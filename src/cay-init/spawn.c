@@ -281,7 +281,7 @@ void cay_spawn_start(struct cay_channel *ch, const struct cay_box_open *open, co
         use_all_cpus(init);
         cay_init_filter(init);
         init->childless = false;
-        cay_watcher_wake(init);
+        cay_limit_watch_wake(init);
         if (c.kept) {
                 ch->group.keeper = pid; /* OPENED follows when it has told the pid */
         } else {

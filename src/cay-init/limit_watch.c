@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits enforced by watching. The theory is in watch.h. */
-#include "cay-init/watch.h"
+/* Limits enforced by watching. The theory is in limit_watch.h. */
+#include "cay-init/limit_watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@
 
 static struct cay_proc table[CAY_PROC_MAX];
 
-bool cay_watcher_is_ahead(uint64_t elapsed_us, uint64_t used_us, uint32_t cpu_milli)
+bool cay_limit_watch_is_ahead(uint64_t elapsed_us, uint64_t used_us, uint32_t cpu_milli)
 {
         return used_us > elapsed_us / 1000 * cpu_milli + SLACK_US;
 }
@@ -124,7 +124,7 @@ static uint64_t used_in(const char *path)
 }
 
 /* A kernel without one of the kinds tells of the others. */
-static uint64_t socket_bytes(const struct cay_watcher *w)
+static uint64_t socket_bytes(const struct cay_limit_watch *w)
 {
         uint64_t bytes = 0;
 
@@ -133,7 +133,7 @@ static uint64_t socket_bytes(const struct cay_watcher *w)
         return bytes;
 }
 
-static uint64_t sum_memory(const struct cay_init *init, struct cay_watcher *w, unsigned rows)
+static uint64_t sum_memory(const struct cay_init *init, struct cay_limit_watch *w, unsigned rows)
 {
         uint64_t bytes = 0;
 
@@ -188,7 +188,7 @@ static void go_on(unsigned rows)
  * Unused time is not saved: a new period begins when the box is behind its share, so that after a pause it
  * cannot run at full speed for as long.
  */
-static void hold_cpus(struct cay_init *init, struct cay_watcher *w, unsigned rows)
+static void hold_cpus(struct cay_init *init, struct cay_limit_watch *w, unsigned rows)
 {
         uint64_t now_ns = cay_clock_ns(), used_us = sum_cpu_us(rows);
         uint64_t elapsed_us = (now_ns - w->start_ns) / 1000;
@@ -196,7 +196,7 @@ static void hold_cpus(struct cay_init *init, struct cay_watcher *w, unsigned row
 
         if (used_us < w->start_us)
                 used_us = w->start_us;
-        ahead = cay_watcher_is_ahead(elapsed_us, used_us - w->start_us, init->config.cpu_milli);
+        ahead = cay_limit_watch_is_ahead(elapsed_us, used_us - w->start_us, init->config.cpu_milli);
         if (ahead && !w->is_stopped) {
                 kill(-1, SIGSTOP);
                 w->is_stopped = true;
@@ -219,19 +219,19 @@ static void count_pids(struct cay_init *init, unsigned rows)
         for (unsigned i = 0; i < rows; i++)
                 tasks += table[i].pid != 1 ? table[i].threads : 0;
         if (tasks >= init->config.pids)
-                init->watcher.pids_hits++;
+                init->limit_watch.pids_hits++;
 }
 
-void cay_watcher_ending(struct cay_init *init)
+void cay_limit_watch_ending(struct cay_init *init)
 {
-        if (init->watcher.is_running && init->watcher.pids_hits == 0)
+        if (init->limit_watch.is_running && init->limit_watch.pids_hits == 0)
                 count_pids(init, cay_proc_scan(table, CAY_PROC_MAX));
 }
 
 static void on_look(struct cay_timer *t)
 {
-        struct cay_init *init = cay_container_of(t, struct cay_init, watcher.timer);
-        struct cay_watcher *w = &init->watcher;
+        struct cay_init *init = cay_container_of(t, struct cay_init, limit_watch.timer);
+        struct cay_limit_watch *w = &init->limit_watch;
         uint32_t what = init->config.watch;
         unsigned rows;
 
@@ -257,17 +257,17 @@ static void on_look(struct cay_timer *t)
                       w->is_stopped || w->looks < QUICK_LOOKS ? QUICK_LOOK_MS : LOOK_MS, on_look);
 }
 
-void cay_watcher_init(struct cay_init *init)
+void cay_limit_watch_init(struct cay_init *init)
 {
         bool asks = init->config.watch & CAY_INIT_WATCH_MEMORY && cay_init_has_layer(init, CAY_LAYER_NETNS);
 
-        init->watcher.sockets_fd =
+        init->limit_watch.sockets_fd =
                 asks ? sys_sock_memory_open() : -1; /* without its own network they would be the host's */
 }
 
-void cay_watcher_wake(struct cay_init *init)
+void cay_limit_watch_wake(struct cay_init *init)
 {
-        struct cay_watcher *w = &init->watcher;
+        struct cay_limit_watch *w = &init->limit_watch;
 
         if (init->config.watch == 0 || w->is_running)
                 return;
@@ -290,7 +290,7 @@ static int lower(int resource, uint64_t max)
         return setrlimit(resource, &now) < 0 ? -errno : 0;
 }
 
-int cay_watcher_limit(const struct cay_init *init)
+int cay_limit_watch_limit(const struct cay_init *init)
 {
         const struct cay_init_config *c = &init->config;
 

@@ -27,7 +27,7 @@
 
 struct cay_init;
 
-struct cay_watcher {
+struct cay_limit_watch {
         struct cay_timer timer;
         bool is_running, is_stopped;
         uint64_t start_ns;   /* of the current stretch of work */
@@ -40,14 +40,14 @@ struct cay_watcher {
 };
 
 /* Call it before our own filter is installed: that forbids such sockets. */
-void cay_watcher_init(struct cay_init *init);
+void cay_limit_watch_init(struct cay_init *init);
 
 /* Commands run from now on (called for every exec): starts watching, unless there is nothing to watch. */
-void cay_watcher_wake(struct cay_init *init);
-void cay_watcher_ending(
+void cay_limit_watch_wake(struct cay_init *init);
+void cay_limit_watch_ending(
         struct cay_init *init); /* something died and is not reaped yet: a last look at how many there are */
 /* RLIMITs of a command about to be started: 0 or -errno. Async-signal-safe. */
-int cay_watcher_limit(const struct cay_init *init);
+int cay_limit_watch_limit(const struct cay_init *init);
 
 /* Whether a share of the processors is exceeded: pure, for the tests. True: stop. */
-bool cay_watcher_is_ahead(uint64_t elapsed_us, uint64_t used_us, uint32_t cpu_milli);
+bool cay_limit_watch_is_ahead(uint64_t elapsed_us, uint64_t used_us, uint32_t cpu_milli);
