@@ -77,18 +77,18 @@ static bool serves(const struct cay_warm *w)
         return w->first.said == CAY_WARM_FORKS;
 }
 
-static void drop(struct cay_warm_seat *s)
+static void drop(struct cay_warm_slot *s)
 {
         if (!s->is_forked)
                 cay_watch_remove(&s->init->warm.listener);
-        cay_warm_seat_drop(s);
+        cay_warm_slot_drop(s);
 }
 
 static void dismiss(struct cay_warm *w)
 {
         drop(&w->first);
         for (unsigned i = 0; i < CAY_WARM_FORKS_MAX; i++)
-                cay_warm_seat_drop(&w->forks[i]);
+                cay_warm_slot_drop(&w->forks[i]);
 }
 
 static void on_late(struct cay_timer *t)
@@ -144,14 +144,14 @@ static void fill(struct cay_init *init)
         struct cay_warm *w = &init->warm;
 
         for (unsigned i = 0; i < CAY_WARM_FORKS_MAX && serves(w); i++) {
-                struct cay_warm_seat *s = &w->forks[i];
+                struct cay_warm_slot *s = &w->forks[i];
                 struct cay_child c = child_of(init);
 
-                if (!cay_warm_seat_is_free(s) || !has_memory(init))
+                if (!cay_warm_slot_is_free(s) || !has_memory(init))
                         continue;
-                if (cay_warm_seat_ask(s, &w->first, &c) < 0 ||
+                if (cay_warm_slot_ask(s, &w->first, &c) < 0 ||
                     cay_watch_add(init->loop, &s->watch, s->ends.ask[0], EPOLLIN, on_said) < 0)
-                        cay_warm_seat_drop(s);
+                        cay_warm_slot_drop(s);
                 return;
         }
 }
@@ -184,13 +184,13 @@ static void failed_fork(struct cay_warm *w)
 }
 
 /* Reads what it says, if anything. */
-static void listen_to(struct cay_warm_seat *s)
+static void listen_to(struct cay_warm_slot *s)
 {
         struct cay_init *init = s->init;
         struct cay_warm *w = &init->warm;
         char before = s->said;
 
-        if (!cay_warm_seat_listen(s)) {
+        if (!cay_warm_slot_listen(s)) {
                 bool is_full = s->said == CAY_WARM_FULL;
 
                 drop(s);
@@ -214,13 +214,13 @@ static void listen_to(struct cay_warm_seat *s)
 static void on_said(struct cay_watch *watch, uint32_t events)
 {
         (void)events;
-        listen_to(cay_container_of(watch, struct cay_warm_seat, watch));
+        listen_to(cay_container_of(watch, struct cay_warm_slot, watch));
 }
 
 static int make(struct cay_init *init)
 {
         struct cay_warm *w = &init->warm;
-        struct cay_warm_seat *s = &w->first;
+        struct cay_warm_slot *s = &w->first;
         struct cay_child c = child_of(init);
         pid_t pid;
         int r;
@@ -258,14 +258,14 @@ static void on_wanted(struct cay_timer *t)
         struct cay_init *init = cay_container_of(t, struct cay_init, warm.timer);
         struct cay_warm *w = &init->warm;
 
-        if (init->one_shot || !has_memory(init) || !cay_warm_seat_is_free(&w->first))
+        if (init->one_shot || !has_memory(init) || !cay_warm_slot_is_free(&w->first))
                 return;
         if (make(init) == 0) {
                 keep(init);
                 return;
         }
         drop(&w->first); /* commands start without it */
-        cay_warm_seat_is_free(&w->first);
+        cay_warm_slot_is_free(&w->first);
 }
 
 static void want(struct cay_init *init, uint64_t in_ms)
@@ -273,7 +273,7 @@ static void want(struct cay_init *init, uint64_t in_ms)
         struct cay_warm *w = &init->warm;
 
         /* Ended, but not reaped yet: then it is wanted when it is. */
-        w->is_wanted = w->first.pid > 0 && !cay_warm_seat_is_expected(&w->first);
+        w->is_wanted = w->first.pid > 0 && !cay_warm_slot_is_expected(&w->first);
         if (w->is_possible && w->first.pid == 0 && w->failures < FAILURES_MAX)
                 cay_timer_set(init->loop, &w->timer, in_ms, on_wanted);
 }
@@ -287,9 +287,9 @@ void cay_warm_init(struct cay_init *init)
                                 .files_max = FILES_DEFAULT,
                                 .file_max_bytes = 2 * init->config.disk_bytes,
                                 .archive_fd = -1 };
-        cay_warm_seat_init(&w->first, init, false);
+        cay_warm_slot_init(&w->first, init, false);
         for (unsigned i = 0; i < CAY_WARM_FORKS_MAX; i++)
-                cay_warm_seat_init(&w->forks[i], init, true);
+                cay_warm_slot_init(&w->forks[i], init, true);
         for (unsigned i = 0; i < CAY_WARM_FILTERS_MAX; i++)
                 cay_notify_init(&w->filters[i].notify);
         if (w->is_possible)
@@ -300,7 +300,7 @@ void cay_warm_init(struct cay_init *init)
 
 void cay_warm_welcome(struct cay_init *init)
 {
-        if (cay_warm_seat_is_expected(&init->warm.first))
+        if (cay_warm_slot_is_expected(&init->warm.first))
                 keep(init);
 }
 
@@ -335,7 +335,7 @@ bool cay_warm_is_any(const struct cay_init *init)
 
         for (unsigned i = 0; i < CAY_WARM_FORKS_MAX; i++)
                 any |= w->forks[i].pid > 0 || w->forks[i].helper > 0 ||
-                       cay_warm_seat_is_expected(&w->forks[i]);
+                       cay_warm_slot_is_expected(&w->forks[i]);
         return any;
 }
 
@@ -343,24 +343,24 @@ static void first_reaped(struct cay_init *init)
 {
         struct cay_warm *w = &init->warm;
 
-        if (cay_warm_seat_is_expected(&w->first)) { /* not ended by us */
-                bool waited = w->first.said || (cay_warm_seat_listen(&w->first) && w->first.said);
+        if (cay_warm_slot_is_expected(&w->first)) { /* not ended by us */
+                bool waited = w->first.said || (cay_warm_slot_listen(&w->first) && w->first.said);
 
                 w->failures = waited ? 0 : w->failures + 1;
         }
         cay_timer_clear(&w->timer);
         w->first.pid = 0;
         dismiss(w);
-        cay_warm_seat_is_free(&w->first);
+        cay_warm_slot_is_free(&w->first);
         if (w->is_wanted)
                 want(init, AFTER_MS);
 }
 
-static void joined(struct cay_warm_seat *s)
+static void joined(struct cay_warm_slot *s)
 {
         bool was_expected = s->said == CAY_WARM_JOINS;
 
-        if (cay_warm_seat_joined(s)) {
+        if (cay_warm_slot_joined(s)) {
                 s->init->warm.fork_failures = 0;
                 fill(s->init);
                 return;
@@ -379,7 +379,7 @@ bool cay_warm_reaped(struct cay_init *init, pid_t pid)
                 return true;
         }
         for (unsigned i = 0; i < CAY_WARM_FORKS_MAX; i++) {
-                struct cay_warm_seat *s = &w->forks[i];
+                struct cay_warm_slot *s = &w->forks[i];
 
                 if (s->helper == pid) {
                         joined(s);
@@ -388,8 +388,8 @@ bool cay_warm_reaped(struct cay_init *init, pid_t pid)
                 if (s->pid != pid)
                         continue;
                 s->pid = 0;
-                cay_warm_seat_drop(s);
-                cay_warm_seat_is_free(s);
+                cay_warm_slot_drop(s);
+                cay_warm_slot_is_free(s);
                 return true;
         }
         return false;
@@ -448,7 +448,7 @@ static bool has_limits(struct cay_warm *w, const struct cay_box_exec *exec)
         return w->files_max == w->own_files_max && w->file_max_bytes == w->own_file_max_bytes;
 }
 
-static bool send_command(struct cay_warm_seat *s, const struct cay_child *c)
+static bool send_command(struct cay_warm_slot *s, const struct cay_child *c)
 {
         static char message[MESSAGE_MAX];
         size_t len = cay_warm_put(c, message, sizeof(message));
@@ -463,10 +463,10 @@ static bool send_command(struct cay_warm_seat *s, const struct cay_child *c)
 }
 
 /* NULL: none waits. */
-static struct cay_warm_seat *choose(struct cay_warm *w)
+static struct cay_warm_slot *choose(struct cay_warm *w)
 {
         for (unsigned i = 0; i < 1 + CAY_WARM_FORKS_MAX; i++) {
-                struct cay_warm_seat *s = i < CAY_WARM_FORKS_MAX ? &w->forks[i] : &w->first;
+                struct cay_warm_slot *s = i < CAY_WARM_FORKS_MAX ? &w->forks[i] : &w->first;
 
                 if (!s->said)
                         listen_to(s);
@@ -486,7 +486,7 @@ pid_t cay_warm_take(struct cay_init *init, const struct cay_child *c, struct cay
                     struct cay_group *ret_group)
 {
         struct cay_warm *w = &init->warm;
-        struct cay_warm_seat *s;
+        struct cay_warm_slot *s;
         pid_t pid;
 
         if (!may_take(init, c))
@@ -507,7 +507,7 @@ pid_t cay_warm_take(struct cay_init *init, const struct cay_child *c, struct cay
         if (s == &w->first)
                 cay_watch_remove(&w->listener);
         pid = s->pid;
-        cay_warm_seat_give(s, e, ret_group);
+        cay_warm_slot_give(s, e, ret_group);
         cay_timer_clear(&w->timer);
         if (w->first.pid > 0) {
                 keep(init);

@@ -16,7 +16,7 @@
  * (CAY_INIT_BRIEF), the next one that is started is a *server*: it never runs a command, and forks the
  * processes that wait, one for each command. Init sends it the descriptors for one (streams, socket, landlock
  * rules). The fork enters the rules and says that it waits; a helper of init moves it to its node
- * (warm_seat.h). It forks twice: init is the parent of what is left, and waits for it as for any command.
+ * (warm_slot.h). It forks twice: init is the parent of what is left, and waits for it as for any command.
  * (clone() with CLONE_PARENT would take one fork less, but neither libc nor libraries with threads notice
  * such a fork.) Rules are nested, so no fork can look into its server or into another fork. A seccomp filter
  * has one listener at most: forks share their server's, and a denied call counts for the command in whose
@@ -40,7 +40,7 @@
  */
 #pragma once
 
-#include "cay-init/warm_seat.h"
+#include "cay-init/warm_slot.h"
 
 struct cay_channel;
 struct cay_child;
@@ -51,8 +51,8 @@ struct cay_child;
 struct cay_warm {
         bool is_possible;
         bool may_fork;
-        struct cay_warm_seat first; /* the one that we started: it waits, or is a server */
-        struct cay_warm_seat forks[CAY_WARM_FORKS_MAX];
+        struct cay_warm_slot first; /* the one that we started: it waits, or is a server */
+        struct cay_warm_slot forks[CAY_WARM_FORKS_MAX];
         struct cay_warm_filter filters[CAY_WARM_FILTERS_MAX];
         struct cay_watch listener; /* of a server's status socket, until its listener has come */
         bool is_used;              /* a command has taken one */

@@ -294,7 +294,7 @@ def _cay():
             for path in set(sys.path_importer_cache) - cached:
                 del sys.path_importer_cache[path]
 
-    # In a new process: its place, before it waits. The descriptors are in the order of warm_seat.c.
+    # In a new process: its place, before it waits. The descriptors are in the order of warm_slot.c.
     def settle(fds, enter_rules, new_socket):
         if enter_rules(fds[4]) != 0:
             posix._exit(1)

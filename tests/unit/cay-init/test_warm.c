@@ -108,14 +108,14 @@ static void what_it_is_told(void **state)
 /* The driver's side stays open here. Returns that side. */
 static int make_waiting(bool says)
 {
-        struct cay_warm_seat *s = &init.warm.first;
+        struct cay_warm_slot *s = &init.warm.first;
         int theirs;
 
         init = (struct cay_init){ .config = { .uid = 1001, .gid = 1001, .flags = CAY_INIT_BRIEF } };
         init.warm = (struct cay_warm){ .is_possible = true, .own_files_max = 4096 };
-        cay_warm_seat_init(s, &init, false);
+        cay_warm_slot_init(s, &init, false);
         for (unsigned i = 0; i < CAY_WARM_FORKS_MAX; i++)
-                cay_warm_seat_init(&init.warm.forks[i], &init, true);
+                cay_warm_slot_init(&init.warm.forks[i], &init, true);
         assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->ends.ask), 0);
         assert_int_equal(pipe2(s->ends.mine, 0), 0);
         theirs = s->ends.ask[1];
@@ -255,7 +255,7 @@ static void replaced_when_reaped(void **state)
                 init.config.flags = 0;
                 init.warm.first.said = CAY_WARM_FORKS;
                 cay_warm_outdated(&init);
-                assert_false(cay_warm_seat_is_expected(&init.warm.first));
+                assert_false(cay_warm_slot_is_expected(&init.warm.first));
                 if (ended)
                         cay_warm_ended(&init);
                 assert_null(init.warm.timer.loop);
@@ -304,7 +304,7 @@ static void a_fork_is_checked(void **state)
 
         for (size_t i = 0; i < CAY_COUNT(rows); i++) {
                 char folder[] = "/tmp/test_warm_XXXXXX", text[64] = "", first[2];
-                struct cay_warm_seat *s = &init.warm.forks[0];
+                struct cay_warm_slot *s = &init.warm.forks[0];
                 const int yes = 1;
                 pid_t pid, sender = 0;
                 int procs, len, status;
@@ -314,7 +314,7 @@ static void a_fork_is_checked(void **state)
                 uid_t uid;
 
                 init = (struct cay_init){ .config = { .uid = getuid() + rows[i].uid_more } };
-                cay_warm_seat_init(s, &init, true);
+                cay_warm_slot_init(s, &init, true);
                 assert_true(sys_read_file(AT_FDCWD, "/proc/self/cgroup", cgroup, sizeof(cgroup)) > 0);
                 node = cay_process_node(cgroup);
                 if (node.len + 2 > sizeof(init.warm.first.group.node))
@@ -325,7 +325,7 @@ static void a_fork_is_checked(void **state)
                 assert_int_equal(setsockopt(s->ends.ask[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)), 0);
                 assert_non_null(mkdtemp(folder));
                 s->group.node_fd = open(folder, O_RDONLY | O_DIRECTORY);
-                assert_true(cay_warm_seat_listen(s)); /* nothing yet */
+                assert_true(cay_warm_slot_listen(s)); /* nothing yet */
                 assert_int_equal(s->pid, 0);
                 pid = says_it_waits(s->ends.ask[1], rows[i].who);
                 assert_int_equal(sys_recv_sender(s->ends.ask[0], first, 2, &sender, &uid, MSG_PEEK), 1);
@@ -334,7 +334,7 @@ static void a_fork_is_checked(void **state)
                 procs = openat(s->group.node_fd, "cgroup.procs", O_RDWR | O_CREAT, 0600);
                 assert_int_equal(ftruncate(procs, len), 0);
                 init.workers_node = -1;
-                if (cay_warm_seat_listen(s) != rows[i].is_child)
+                if (cay_warm_slot_listen(s) != rows[i].is_child)
                         fail_msg("row %zu", i);
                 assert_int_equal(s->pid, rows[i].is_child ? pid : 0);
                 if (rows[i].is_child) { /* the helper writes its pid; then the file says what the row does */
@@ -345,7 +345,7 @@ static void a_fork_is_checked(void **state)
                         assert_int_equal(strtol(text, NULL, 10), pid);
                         assert_int_equal(ftruncate(procs, len), 0);
                         assert_int_equal(pwrite(procs, want, (size_t)len, 0), len);
-                        assert_true(cay_warm_seat_joined(s) == rows[i].is_believed);
+                        assert_true(cay_warm_slot_joined(s) == rows[i].is_believed);
                         assert_int_equal(s->helper, 0);
                 }
                 assert_int_equal(s->said == CAY_WARM_WAITS, rows[i].is_believed);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Interpreters that wait, one by one. */
-#include "cay-init/warm_seat.h"
+#include "cay-init/warm_slot.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -21,21 +21,21 @@
 
 #define CGROUP_TEXT 8192
 
-void cay_warm_seat_init(struct cay_warm_seat *s, struct cay_init *init, bool is_forked)
+void cay_warm_slot_init(struct cay_warm_slot *s, struct cay_init *init, bool is_forked)
 {
-        *s = (struct cay_warm_seat){ .init = init, .is_forked = is_forked, .ends = CAY_ENDS_NONE };
+        *s = (struct cay_warm_slot){ .init = init, .is_forked = is_forked, .ends = CAY_ENDS_NONE };
         cay_group_init(&s->group);
 }
 
-bool cay_warm_seat_is_expected(const struct cay_warm_seat *s)
+bool cay_warm_slot_is_expected(const struct cay_warm_slot *s)
 {
         return s->ends.ask[0] >= 0;
 }
 
 /* What a forked one is, that never said who it is, is known by its node alone. */
-bool cay_warm_seat_is_free(struct cay_warm_seat *s)
+bool cay_warm_slot_is_free(struct cay_warm_slot *s)
 {
-        if (s->pid > 0 || s->helper > 0 || cay_warm_seat_is_expected(s))
+        if (s->pid > 0 || s->helper > 0 || cay_warm_slot_is_expected(s))
                 return false;
         if (cay_group_remove(&s->group, s->init->fds[CAY_INIT_FD_CGROUP2]))
                 return true;
@@ -43,7 +43,7 @@ bool cay_warm_seat_is_free(struct cay_warm_seat *s)
         return false;
 }
 
-void cay_warm_seat_drop(struct cay_warm_seat *s)
+void cay_warm_slot_drop(struct cay_warm_slot *s)
 {
         cay_watch_remove(&s->watch);
         cay_ends_close(&s->ends);
@@ -70,7 +70,7 @@ static bool is_named(struct cay_view node, const char *name)
 }
 
 /* In the server's node, where no command is: nothing can leave the node of its command this way. */
-static bool is_ours(const struct cay_warm_seat *s, pid_t pid, uid_t uid)
+static bool is_ours(const struct cay_warm_slot *s, pid_t pid, uid_t uid)
 {
         siginfo_t ignored;
 
@@ -79,7 +79,7 @@ static bool is_ours(const struct cay_warm_seat *s, pid_t pid, uid_t uid)
                waitid(P_PID, (id_t)pid, &ignored, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-static bool is_alone_in_node(const struct cay_warm_seat *s)
+static bool is_alone_in_node(const struct cay_warm_slot *s)
 {
         char text[64], *end;
 
@@ -87,7 +87,7 @@ static bool is_alone_in_node(const struct cay_warm_seat *s)
                strtol(text, &end, 10) == s->pid && strcmp(end, "\n") == 0;
 }
 
-static bool start_join(struct cay_warm_seat *s, pid_t pid)
+static bool start_join(struct cay_warm_slot *s, pid_t pid)
 {
         pid_t helper = cay_spawn_fork_helper(s->init);
         char text[16];
@@ -105,7 +105,7 @@ static bool start_join(struct cay_warm_seat *s, pid_t pid)
         return true;
 }
 
-bool cay_warm_seat_joined(struct cay_warm_seat *s)
+bool cay_warm_slot_joined(struct cay_warm_slot *s)
 {
         s->helper = 0;
         if (s->said != CAY_WARM_JOINS || !is_alone_in_node(s) ||
@@ -115,14 +115,14 @@ bool cay_warm_seat_joined(struct cay_warm_seat *s)
         return true;
 }
 
-bool cay_warm_seat_listen(struct cay_warm_seat *s)
+bool cay_warm_slot_listen(struct cay_warm_slot *s)
 {
         char said[2];
         pid_t pid = 0;
         uid_t uid = 0;
         ssize_t n;
 
-        if (!cay_warm_seat_is_expected(s))
+        if (!cay_warm_slot_is_expected(s))
                 return true;
         n = sys_recv_sender(s->ends.ask[0], said, sizeof(said), &pid, &uid, MSG_DONTWAIT);
         if (n == -EAGAIN)
@@ -141,7 +141,7 @@ bool cay_warm_seat_listen(struct cay_warm_seat *s)
 }
 
 /* In the order in which the driver takes them. */
-static int send_ends(struct cay_warm_seat *s, const struct cay_warm_seat *server)
+static int send_ends(struct cay_warm_slot *s, const struct cay_warm_slot *server)
 {
         const int fds[] = { s->ends.child[0], s->ends.child[1], s->ends.child[2], s->ends.ask[1],
                             s->init->landlock_fd };
@@ -152,7 +152,7 @@ static int send_ends(struct cay_warm_seat *s, const struct cay_warm_seat *server
         return n < 0 ? (int)n : 0;
 }
 
-int cay_warm_seat_ask(struct cay_warm_seat *s, const struct cay_warm_seat *server, struct cay_child *c)
+int cay_warm_slot_ask(struct cay_warm_slot *s, const struct cay_warm_slot *server, struct cay_child *c)
 {
         struct cay_init *init = s->init;
         const int yes = 1;
@@ -168,16 +168,16 @@ int cay_warm_seat_ask(struct cay_warm_seat *s, const struct cay_warm_seat *serve
                 r = send_ends(s, server);
         cay_ends_close_child(&s->ends);
         if (r < 0)
-                cay_warm_seat_drop(s);
+                cay_warm_slot_drop(s);
         return r;
 }
 
-void cay_warm_seat_give(struct cay_warm_seat *s, struct cay_ends *e, struct cay_group *ret_group)
+void cay_warm_slot_give(struct cay_warm_slot *s, struct cay_ends *e, struct cay_group *ret_group)
 {
         cay_watch_remove(&s->watch);
         *e = s->ends;
         *ret_group = s->group;
-        cay_warm_seat_init(s, s->init, s->is_forked);
+        cay_warm_slot_init(s, s->init, s->is_forked);
 }
 
 /* Calls that were denied */
@@ -200,7 +200,7 @@ static void on_all_dead(struct cay_notify *n)
         cay_notify_stop(n);
 }
 
-int cay_warm_filter_take(struct cay_warm_filter *f, struct cay_warm_seat *server)
+int cay_warm_filter_take(struct cay_warm_filter *f, struct cay_warm_slot *server)
 {
         int fds[SYS_FDS_MAX], r = -EPROTO;
         struct cay_note note = { 0 };

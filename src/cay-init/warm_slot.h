@@ -28,7 +28,7 @@ enum cay_warm_said {
         CAY_WARM_FULL = 'E',  /* in the place of a fork: the sandbox has no process left for it */
 };
 
-struct cay_warm_seat {
+struct cay_warm_slot {
         struct cay_init *init;
         bool is_forked;         /* by a server */
         pid_t pid;              /* 0: there is none, or it is not known (yet) */
@@ -48,25 +48,25 @@ struct cay_warm_filter {
         struct cay_notify notify;
 };
 
-void cay_warm_seat_init(struct cay_warm_seat *s, struct cay_init *init, bool is_forked);
+void cay_warm_slot_init(struct cay_warm_slot *s, struct cay_init *init, bool is_forked);
 /* Nothing is expected of it and nothing is left of it. */
-bool cay_warm_seat_is_free(struct cay_warm_seat *s);
-bool cay_warm_seat_is_expected(const struct cay_warm_seat *s); /* it waits, or may still say that it does */
-void cay_warm_seat_drop(struct cay_warm_seat *s);              /* ends it */
+bool cay_warm_slot_is_free(struct cay_warm_slot *s);
+bool cay_warm_slot_is_expected(const struct cay_warm_slot *s); /* it waits, or may still say that it does */
+void cay_warm_slot_drop(struct cay_warm_slot *s);              /* ends it */
 /*
  * Reads what it says. False: there is no process, or it said or was something that it must not: it has to be
  * dropped.
  */
-bool cay_warm_seat_listen(struct cay_warm_seat *s);
+bool cay_warm_slot_listen(struct cay_warm_slot *s);
 /* The helper has ended. True: it is in its node, and has been told; false: it has to be dropped. */
-bool cay_warm_seat_joined(struct cay_warm_seat *s);
-/* Asks the server for a process in this free seat. 0 or -errno. */
-int cay_warm_seat_ask(struct cay_warm_seat *s, const struct cay_warm_seat *server, struct cay_child *c);
+bool cay_warm_slot_joined(struct cay_warm_slot *s);
+/* Asks the server for a process in this free slot. 0 or -errno. */
+int cay_warm_slot_ask(struct cay_warm_slot *s, const struct cay_warm_slot *server, struct cay_child *c);
 /* Its ends and its node, and nothing of it stays here. */
-void cay_warm_seat_give(struct cay_warm_seat *s, struct cay_ends *e, struct cay_group *ret_group);
+void cay_warm_slot_give(struct cay_warm_slot *s, struct cay_ends *e, struct cay_group *ret_group);
 
 /*
- * Takes the listener from the first message on the seat's status socket. 0 or -errno; -EAGAIN: there is none
+ * Takes the listener from the first message on the slot's status socket. 0 or -errno; -EAGAIN: there is none
  * yet.
  */
-int cay_warm_filter_take(struct cay_warm_filter *f, struct cay_warm_seat *server);
+int cay_warm_filter_take(struct cay_warm_filter *f, struct cay_warm_slot *server);
