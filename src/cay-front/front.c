@@ -77,7 +77,7 @@ static void on_request(struct cay_http_server *s, struct cay_http_request *req)
         unsigned status;
         bool is_mcp, is_e2b, is_bb;
 
-        if (cay_front_turns_refuses(&f->turns, req)) {
+        if (cay_front_crashers_refuses(&f->crashers, req)) {
                 char id[CAY_GATE_ID + 1];
 
                 cay_gate_make_id(id);
@@ -150,7 +150,7 @@ static void on_idle(struct cay_http_server *s)
 
 static void on_turn(struct cay_http_server *s, const struct cay_http_request *req)
 {
-        cay_front_turns_begin(&((struct front *)cay_http_server_user(s))->turns, req);
+        cay_front_crashers_begin(&((struct front *)cay_http_server_user(s))->crashers, req);
 }
 
 static const struct cay_http_server_ops http_ops = {
@@ -615,7 +615,7 @@ static int serve(struct front *f, unsigned tcp_count, char *const *words, struct
         if (cay_front_read_config(f, err) < 0)
                 return -1;
         set_up_log(&f->config);
-        cay_front_turns_open(&f->turns, words);
+        cay_front_crashers_open(&f->crashers, words);
         if (cay_front_engines_read(&f->engines, f->config.engine, words, err) < 0)
                 return -1;
         if (cay_front_prepare(f, err) < 0 || open_all(f, tcp_count, err) < 0 || cay_front_filter(err) < 0)

@@ -65,7 +65,7 @@ static const struct group {
 } groups[] = {
         { CAY_HAND_ENGINE, 4, read_engine },
         { CAY_HAND_LINK, 3, read_link },
-        { CAY_HAND_TURNS, 2, skip }, /* for front_turns.c */
+        { CAY_HAND_CRASHERS, 2, skip }, /* for front_crashers.c */
 };
 
 static const struct group *find_group(char *const *words)

@@ -16,7 +16,7 @@
 #include "dialects/rest/rest.h"
 #include "cay-front/front_agents.h"
 #include "cay-front/front_dial.h"
-#include "cay-front/front_turns.h"
+#include "cay-front/front_crashers.h"
 #include "cay-front/front_engines.h"
 #include "cay-front/front_ports.h"
 #include "cay-front/front_registry.h"
@@ -50,7 +50,7 @@ struct front {
         struct cay_loop *loop;
         struct cay_signal signals;
         struct cay_watch keeper;
-        struct cay_front_turns turns;
+        struct cay_front_crashers crashers;
         struct cay_front_ports *ports;
         struct cay_front_engines engines;
         struct cay_store *store;

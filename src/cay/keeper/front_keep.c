@@ -127,9 +127,9 @@ static void fill_start(struct keeper *k, const int links[CAY_HELPER_COUNT], int 
                 add_word(s, cay_helper_infos[i].name);
                 add_fd(s, links[i]);
         }
-        if (cay_turns_keep_before_front(&k->turns, cay_clock_ms()) >= 0) {
-                add_word(s, CAY_HAND_TURNS);
-                add_fd(s, k->turns.fd);
+        if (cay_crashers_before_front(&k->crashers, cay_clock_ms()) >= 0) {
+                add_word(s, CAY_HAND_CRASHERS);
+                add_fd(s, k->crashers.fd);
         }
 }
 

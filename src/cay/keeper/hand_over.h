@@ -24,7 +24,7 @@ enum {
  * From argv[3] on: groups of words. The first word of a group is its kind:
  *   engine NAME runs|no WHY   one for each engine: whether it runs, and why
  *   link HELPER FD            one for each helper that runs (links/helper/helpers.def): SOCK_SEQPACKET
- *   turns FD                  memory shared with the keeper, see below
+ *   crashers FD               memory shared with the keeper, see below
  */
 #define CAY_HAND_ENGINE "engine"
 #define CAY_HAND_RUNS "runs"
@@ -96,15 +96,15 @@ struct cay_hand_listening { /* answers all requests but drops; carries the socke
  * The keeper writes there which requests to refuse because they ended fronts before. It uses the front's
  * values for nothing else.
  */
-#define CAY_HAND_TURNS "turns"
-#define CAY_HAND_TURN_TEXT 120
+#define CAY_HAND_CRASHERS "crashers"
+#define CAY_HAND_REQUEST_TEXT 120
 #define CAY_HAND_REFUSED_MAX 16u
 #define CAY_HAND_REFUSED_MS 600000u /* how long requests are refused */
 
-struct cay_hand_turns {
+struct cay_hand_crashers {
         uint32_t magic, size;
         uint64_t key;                           /* of client and route; 0: none */
-        char text[CAY_HAND_TURN_TEXT];          /* the same for people */
+        char text[CAY_HAND_REQUEST_TEXT];       /* the same for people */
         uint64_t refused[CAY_HAND_REFUSED_MAX]; /* set by the keeper; 0: none */
 };
 

@@ -168,7 +168,7 @@ static void on_front_end(struct keeper *k, int status)
                              : "the front ended before it was ready: sandboxes go on, another is tried",
                      "status=%d signal=%d", WIFEXITED(status) ? WEXITSTATUS(status) : -1,
                      WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-        cay_turns_keep_on_end(&k->turns, status, cay_clock_ms());
+        cay_crashers_on_end(&k->crashers, status, cay_clock_ms());
         if (k->front_served && cay_clock_ms() - k->front_since_ms >= STEADY_MS)
                 k->failures = 0;
         else if (k->front_served && k->failures > SERVED_FAILURES)
@@ -339,7 +339,7 @@ int cay_serve(const struct cay_serve_options *options, struct cay_error *err)
         if (k.config_fd >= 0)
                 close(k.config_fd);
         cay_registry_keep_done(&k.registry);
-        cay_turns_keep_done(&k.turns);
+        cay_crashers_done(&k.crashers);
         cay_ports_keep_done(&k.ports);
         cay_timer_clear(&k.timer);
         cay_upgrade_cancel(&k);

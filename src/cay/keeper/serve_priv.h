@@ -9,7 +9,7 @@
 #include "cay/keeper/ports_keep.h"
 #include "cay/keeper/registry_keep.h"
 #include "cay/keeper/serve.h"
-#include "cay/keeper/turns_keep.h"
+#include "cay/keeper/crashers.h"
 
 #define CAY_FRONT_GRACE_MS 5000 /* beyond the time that requests get */
 
@@ -40,7 +40,7 @@ struct keeper {
         pid_t front;
         struct cay_watch front_watch; /* our end of its socket */
         uint64_t front_since_ms;
-        struct cay_turns_keep turns;
+        struct cay_crashers crashers;
         bool front_served; /* it reported ready */
         unsigned failures; /* of fronts, in a row */
 

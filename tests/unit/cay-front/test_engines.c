@@ -35,7 +35,7 @@ static void as_the_keeper_says(void **state)
         assert_int_equal(read_words("auto", WORDS(W("engine"), W("docker"), W("runs"), W("it is named"),
                                                   W("link"), W("docker"), W("9"), W("engine"), W("native"),
                                                   W("no"), W("no namespaces"), W("engine"), W("process"),
-                                                  W("no"), W("it is off"), W("turns"), W("10"))),
+                                                  W("no"), W("it is off"), W("crashers"), W("10"))),
                          0);
         assert_true(engines.is_auto && !engines.rows[CAY_ENGINE_native].runs &&
                     engines.rows[CAY_ENGINE_docker].runs);
@@ -89,7 +89,7 @@ static void nonsense_is_refused(void **state)
         assert_int_equal(read_words("auto", WORDS(W("link"), W("remote"), W("9"))), -1);
         assert_int_equal(read_words("auto", WORDS(W("link"), W("docker"), W("2"))), -1);
         assert_int_equal(read_words("auto", WORDS(W("link"), W("docker"), W("x"))), -1);
-        assert_int_equal(read_words("auto", WORDS(W("turns"))), -1);
+        assert_int_equal(read_words("auto", WORDS(W("crashers"))), -1);
 }
 
 int main(void)

@@ -53,7 +53,7 @@ static int setup(void **state)
         k.config_fd = k.place.data_fd = k.place.unix_fd = null;
         k.registry = CAY_REGISTRY_KEEP_NONE;
         k.loop = cay_loop_new();
-        if (cay_turns_keep_before_front(&k.turns, 0) < 0) /* there before: fronts share it */
+        if (cay_crashers_before_front(&k.crashers, 0) < 0) /* there before: fronts share it */
                 return -1;
         fds_before = count_fds();
         return k.loop ? sys_make_file(AT_FDCWD, program, 0755, script, sizeof(script) - 1) : -1;
@@ -61,7 +61,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-        cay_turns_keep_done(&k.turns);
+        cay_crashers_done(&k.crashers);
         (void)state;
         if (k.front > 0) {
                 kill(k.front, SIGKILL);

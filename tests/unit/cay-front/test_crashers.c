@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cay-front/front_turns.h"
+#include "cay-front/front_crashers.h"
 
 static void routes(void **state)
 {
@@ -25,11 +25,11 @@ static void routes(void **state)
                 { "//", "//" },
         };
         struct cay_http_peer peer = { .address = "192.0.2.1" };
-        char text[CAY_HAND_TURN_TEXT], wanted[CAY_HAND_TURN_TEXT];
+        char text[CAY_HAND_REQUEST_TEXT], wanted[CAY_HAND_REQUEST_TEXT];
 
         (void)state;
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-                assert_int_not_equal(cay_front_turn_key(&peer, "GET", rows[i].path, text), 0);
+                assert_int_not_equal(cay_front_request_key(&peer, "GET", rows[i].path, text), 0);
                 snprintf(wanted, sizeof(wanted), "GET %s of 192.0.2.1", rows[i].route);
                 assert_string_equal(text, wanted);
         }
@@ -39,22 +39,22 @@ static void keys(void **state)
 {
         struct cay_http_peer a = { .address = "192.0.2.1", .port = 1 }, b = { .address = "192.0.2.2" },
                              u = { .is_unix = true };
-        char text[CAY_HAND_TURN_TEXT], longest[5000];
-        uint64_t key = cay_front_turn_key(&a, "GET", "/x/one1", text);
+        char text[CAY_HAND_REQUEST_TEXT], longest[5000];
+        uint64_t key = cay_front_request_key(&a, "GET", "/x/one1", text);
 
         (void)state;
         a.port = 2; /* another connection of the same client */
-        assert_true(key == cay_front_turn_key(&a, "GET", "/x/two2", text));
-        assert_true(key != cay_front_turn_key(&a, "PUT", "/x/one1", text));
-        assert_true(key != cay_front_turn_key(&a, "GET", "/y/one1", text));
-        assert_true(key != cay_front_turn_key(&b, "GET", "/x/one1", text));
-        assert_true(key != cay_front_turn_key(&u, "GET", "/x/one1", text));
+        assert_true(key == cay_front_request_key(&a, "GET", "/x/two2", text));
+        assert_true(key != cay_front_request_key(&a, "PUT", "/x/one1", text));
+        assert_true(key != cay_front_request_key(&a, "GET", "/y/one1", text));
+        assert_true(key != cay_front_request_key(&b, "GET", "/x/one1", text));
+        assert_true(key != cay_front_request_key(&u, "GET", "/x/one1", text));
         memset(longest, 'a', sizeof(longest));
         for (size_t i = 0; i < sizeof(longest); i += 3)
                 longest[i] = '/';
         longest[sizeof(longest) - 1] = '\0';
-        cay_front_turn_key(&a, "GET", longest, text);
-        assert_true(strlen(text) < CAY_HAND_TURN_TEXT);
+        cay_front_request_key(&a, "GET", longest, text);
+        assert_true(strlen(text) < CAY_HAND_REQUEST_TEXT);
 }
 
 int main(void)

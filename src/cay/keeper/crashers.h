@@ -14,19 +14,19 @@
 
 #include "cay/keeper/hand_over.h"
 
-#define CAY_TURNS_MAX 32u /* clients and routes with a strike; the oldest is evicted */
-#define CAY_TURNS_STRIKES 2u
+#define CAY_CRASHERS_MAX 32u /* clients and routes with a strike; the oldest is evicted */
+#define CAY_CRASHERS_STRIKES 2u
 
-struct cay_turns_keep {
+struct cay_crashers {
         int fd; /* 0: none yet */
         struct {
                 uint64_t key, last_ms;
                 unsigned strikes;
-        } rows[CAY_TURNS_MAX];
+        } rows[CAY_CRASHERS_MAX];
 };
 
 /* The memory for the next front, with what it has to refuse. Returns 0, or -errno without memory. */
-int cay_turns_keep_before_front(struct cay_turns_keep *t, uint64_t now_ms);
+int cay_crashers_before_front(struct cay_crashers *t, uint64_t now_ms);
 /* Records what a front was doing when it ended with this status (waitpid). */
-void cay_turns_keep_on_end(struct cay_turns_keep *t, int status, uint64_t now_ms);
-void cay_turns_keep_done(struct cay_turns_keep *t); /* safe on a zeroed struct */
+void cay_crashers_on_end(struct cay_crashers *t, int status, uint64_t now_ms);
+void cay_crashers_done(struct cay_crashers *t); /* safe on a zeroed struct */

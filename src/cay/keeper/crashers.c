@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counts requests that crash fronts. */
-#include "cay/keeper/turns_keep.h"
+#include "cay/keeper/crashers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,22 +16,23 @@
 
 static int make_memory(void)
 {
-        cay_auto_close int fd = memfd_create("cay-turns", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        cay_auto_close int fd = memfd_create("cay-crashers", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-        if (fd < 0 || ftruncate(fd, sizeof(struct cay_hand_turns)) < 0 ||
+        if (fd < 0 || ftruncate(fd, sizeof(struct cay_hand_crashers)) < 0 ||
             fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) < 0)
                 return -errno;
         return cay_take_fd(fd);
 }
 
-static bool is_refused(const struct cay_turns_keep *t, unsigned i, uint64_t now_ms)
+static bool is_refused(const struct cay_crashers *t, unsigned i, uint64_t now_ms)
 {
-        return t->rows[i].strikes >= CAY_TURNS_STRIKES && now_ms - t->rows[i].last_ms < CAY_HAND_REFUSED_MS;
+        return t->rows[i].strikes >= CAY_CRASHERS_STRIKES &&
+               now_ms - t->rows[i].last_ms < CAY_HAND_REFUSED_MS;
 }
 
-int cay_turns_keep_before_front(struct cay_turns_keep *t, uint64_t now_ms)
+int cay_crashers_before_front(struct cay_crashers *t, uint64_t now_ms)
 {
-        struct cay_hand_turns say = { .magic = CAY_HAND_MAGIC, .size = sizeof(say) };
+        struct cay_hand_crashers say = { .magic = CAY_HAND_MAGIC, .size = sizeof(say) };
         unsigned count = 0;
 
         if (t->fd <= 0) {
@@ -41,7 +42,7 @@ int cay_turns_keep_before_front(struct cay_turns_keep *t, uint64_t now_ms)
                         return fd;
                 t->fd = fd;
         }
-        for (unsigned i = 0; i < CAY_TURNS_MAX && count < CAY_HAND_REFUSED_MAX; i++)
+        for (unsigned i = 0; i < CAY_CRASHERS_MAX && count < CAY_HAND_REFUSED_MAX; i++)
                 if (is_refused(t, i, now_ms))
                         say.refused[count++] = t->rows[i].key;
         return pwrite(t->fd, &say, sizeof(say), 0) == (ssize_t)sizeof(say) ? 0 : -EIO;
@@ -58,11 +59,11 @@ static bool is_crash(int status)
 }
 
 /* The row of a key; if there is none, the oldest row. */
-static unsigned find_row(const struct cay_turns_keep *t, uint64_t key)
+static unsigned find_row(const struct cay_crashers *t, uint64_t key)
 {
         unsigned oldest = 0;
 
-        for (unsigned i = 0; i < CAY_TURNS_MAX; i++) {
+        for (unsigned i = 0; i < CAY_CRASHERS_MAX; i++) {
                 if (t->rows[i].key == key)
                         return i;
                 if (t->rows[i].last_ms < t->rows[oldest].last_ms)
@@ -71,9 +72,9 @@ static unsigned find_row(const struct cay_turns_keep *t, uint64_t key)
         return oldest;
 }
 
-void cay_turns_keep_on_end(struct cay_turns_keep *t, int status, uint64_t now_ms)
+void cay_crashers_on_end(struct cay_crashers *t, int status, uint64_t now_ms)
 {
-        struct cay_hand_turns said;
+        struct cay_hand_crashers said;
         unsigned i;
 
         if (t->fd <= 0 || !is_crash(status) ||
@@ -96,7 +97,7 @@ void cay_turns_keep_on_end(struct cay_turns_keep *t, int status, uint64_t now_ms
                 cay_log_error("the front ended at a request", "what=%s", said.text);
 }
 
-void cay_turns_keep_done(struct cay_turns_keep *t)
+void cay_crashers_done(struct cay_crashers *t)
 {
         if (t->fd > 0)
                 close(t->fd);
