@@ -37,8 +37,8 @@ int cay_gate_new(const struct cay_gate_env *env, struct cay_gate **ret, struct c
         if (cay_digest_random(rate.seed, sizeof(rate.seed)) < 0)
                 return cay_fail(err, CAY_INTERNAL, "no random bytes are available");
         g->rate = cay_rate_new(&rate);
-        g->strangers = cay_rate_new(&rate);
-        if (!g->rate || !g->strangers)
+        g->anonymous = cay_rate_new(&rate);
+        if (!g->rate || !g->anonymous)
                 return cay_fail(err, CAY_INTERNAL, "no memory for the rate limit");
         cay_token_clock_init(&g->wall, wall_ms(g), cay_clock_ms(), 0);
         if (env->config->allow_origin_regex[0]) {
@@ -58,7 +58,7 @@ void cay_gate_free(struct cay_gate *g)
         if (g->has_regex)
                 regfree(&g->regex);
         cay_rate_free(g->rate);
-        cay_rate_free(g->strangers);
+        cay_rate_free(g->anonymous);
         free(g);
 }
 
@@ -355,7 +355,7 @@ void cay_gate_check_published(struct cay_gate *g, const struct cay_http_request 
         if (v->is_known || cay_http_request_header_count(req, "Authorization") > 0 ||
             !take_ws_link(g, req, path, v))
                 return;
-        v->pass.is_stranger = false;
+        v->pass.is_anonymous = false;
         name_payer(v);
 }
 
@@ -391,8 +391,8 @@ static unsigned check_page(const struct cay_http_request *req, const struct cay_
 
 /*
  * Charges the rate: by owner and token, or by address for unknown callers. The two kinds have separate
- * tables, so that strangers with many addresses take no slots from known callers. Local users are limited
- * only by their connections.
+ * tables, so that anonymous callers with many addresses take no slots from known callers. Local users are
+ * limited only by their connections.
  */
 static void find_payer(struct cay_gate *g, const struct cay_http_request *req, struct cay_visitor *v)
 {
@@ -401,7 +401,7 @@ static void find_payer(struct cay_gate *g, const struct cay_http_request *req, s
         p->gate = g;
         if (req->peer.is_unix)
                 return;
-        p->is_stranger = !v->is_known;
+        p->is_anonymous = !v->is_known;
         if (v->is_known)
                 name_payer(v);
         else

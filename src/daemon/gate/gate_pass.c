@@ -72,7 +72,7 @@ int cay_pass_pay(struct cay_pass *p, uint64_t *ret_wait_ms, struct cay_error *er
         *ret_wait_ms = 0;
         if (!p->gate || !p->payer[0])
                 return 0;
-        rate = p->is_stranger ? p->gate->strangers : p->gate->rate;
+        rate = p->is_anonymous ? p->gate->anonymous : p->gate->rate;
         if (cay_rate_take(rate, p->payer, cay_clock_ms(), ret_wait_ms))
                 return 0;
         return cay_fail_because(err, CAY_LIMIT, CAY_REASON_RETRY,

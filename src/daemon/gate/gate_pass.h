@@ -40,7 +40,7 @@ struct cay_pass {              /* zeroed: nothing is checked or charged */
         uint64_t expires_s;         /* 0: never */
         uint64_t seen;              /* number of revocations so far */
         char payer[CAY_PASS_PAYER]; /* whose rate it is; "": not charged */
-        bool is_stranger;           /* the payer is an address */
+        bool is_anonymous;          /* the payer is an address */
 };
 
 /* NULL: valid. Else why it no longer is, in words for its client. */

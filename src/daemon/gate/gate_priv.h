@@ -13,7 +13,7 @@
 
 struct cay_gate {
         struct cay_gate_env env;
-        struct cay_rate *rate, *strangers; /* owned: by token for known callers, by address for others */
+        struct cay_rate *rate, *anonymous; /* owned: by token for known callers, by address for others */
         struct cay_token_clock wall;
         struct cay_guard *guards; /* open connections */
         struct cay_timer look;    /* while there are any */

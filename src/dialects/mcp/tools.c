@@ -147,7 +147,7 @@ struct search {
         const struct cay_mcp_call *call;
         const struct cay_tool_param *param; /* NULL: the sandbox */
         const struct cay_json_value *found;
-        const char *stranger;
+        const char *unknown;
         unsigned count; /* members that mean the same */
 };
 
@@ -160,7 +160,7 @@ static bool look(void *ctx, const char *name, const struct cay_json_value *membe
                 s->found = member;
                 s->count++;
         } else if (!p && !is_sandbox(s->call, name)) {
-                s->stranger = name;
+                s->unknown = name;
         }
         return true;
 }
@@ -277,7 +277,7 @@ static bool check_own(struct cay_mcp_call *c, const struct cay_tool_param *p)
         return true;
 }
 
-static void fail_stranger(struct cay_mcp_call *c, const char *name)
+static void fail_unknown(struct cay_mcp_call *c, const char *name)
 {
         char known[512] = "";
         size_t at = 0;
@@ -295,8 +295,8 @@ static bool check_args(struct cay_mcp_call *c)
         struct search s = search(c, NULL);
         bool needs = has_sandbox_param(c->tool, c->client) && !(c->tool->flags & CAY_TOOL_MAY_MAKE);
 
-        if (s.stranger) {
-                fail_stranger(c, s.stranger);
+        if (s.unknown) {
+                fail_unknown(c, s.unknown);
                 return false;
         }
         if (s.found && !cay_json_value_text(s.found)) {

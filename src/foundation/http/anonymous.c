@@ -6,20 +6,20 @@
 
 void cay_anonymous_add(struct cay_anonymous *s, struct cay_http_conn *c)
 {
-        c->is_stranger = true;
-        c->stranger_prev = s->last;
-        c->stranger_next = NULL;
-        *(s->last ? &s->last->stranger_next : &s->first) = c;
+        c->is_anonymous = true;
+        c->anonymous_prev = s->last;
+        c->anonymous_next = NULL;
+        *(s->last ? &s->last->anonymous_next : &s->first) = c;
         s->last = c;
 }
 
 void cay_anonymous_drop(struct cay_anonymous *s, struct cay_http_conn *c)
 {
-        if (!c->is_stranger)
+        if (!c->is_anonymous)
                 return;
-        c->is_stranger = false;
-        *(c->stranger_prev ? &c->stranger_prev->stranger_next : &s->first) = c->stranger_next;
-        *(c->stranger_next ? &c->stranger_next->stranger_prev : &s->last) = c->stranger_prev;
+        c->is_anonymous = false;
+        *(c->anonymous_prev ? &c->anonymous_prev->anonymous_next : &s->first) = c->anonymous_next;
+        *(c->anonymous_next ? &c->anonymous_next->anonymous_prev : &s->last) = c->anonymous_prev;
 }
 
 /*
@@ -43,7 +43,7 @@ static struct cay_http_conn *find(const struct cay_anonymous *s, uint64_t key,
         struct cay_http_conn *c = s->first;
 
         while (c && ((key != 0 && c->peer_key != key) || !is_it(c)))
-                c = c->stranger_next;
+                c = c->anonymous_next;
         return c;
 }
 

@@ -45,8 +45,8 @@ struct cay_http_conn {
         uint64_t step_total;
         bool processing; /* inside process(): others only set the state and process() continues */
         bool head_begun, skipped_line, is_idle, is_extra;
-        bool is_stranger; /* it is in the server's list of unauthenticated connections */
-        struct cay_http_conn *stranger_prev, *stranger_next;
+        bool is_anonymous; /* it is in the server's list of unauthenticated connections */
+        struct cay_http_conn *anonymous_prev, *anonymous_next;
         struct cay_http_conn *idle_prev, *idle_next; /* of the server's list of idle ones, oldest first */
         struct cay_duplex duplex;                    /* UPGRADED */
         size_t owed;                                 /* bytes that the duplex's user has not acknowledged */

@@ -41,7 +41,7 @@ struct cay_http_server {
         unsigned listener_count, next_number;
         struct cay_http_conn *conns;                  /* all, in no order */
         struct cay_http_conn *idle_first, *idle_last; /* longest idle first */
-        struct cay_anonymous strangers;
+        struct cay_anonymous anonymous;
         unsigned count, extra;
         struct cay_peers peers;
         struct cay_timer idle_note;
@@ -135,7 +135,7 @@ void cay_http_server_set_idle(struct cay_http_server *s, struct cay_http_conn *c
 
 void cay_http_server_know(struct cay_http_server *s, struct cay_http_conn *c)
 {
-        cay_anonymous_drop(&s->strangers, c);
+        cay_anonymous_drop(&s->anonymous, c);
 }
 
 /* A connection that is the owner's already stays so; who is above its share gets no further one. */
@@ -179,7 +179,7 @@ static void hang_in(struct cay_http_server *s, struct cay_http_conn *c)
         if (c->is_extra)
                 return;
         cay_peers_add(&s->peers, c->peer_key);
-        cay_anonymous_add(&s->strangers, c);
+        cay_anonymous_add(&s->anonymous, c);
 }
 
 void cay_http_server_forget(struct cay_http_server *s, struct cay_http_conn *c)
@@ -187,7 +187,7 @@ void cay_http_server_forget(struct cay_http_server *s, struct cay_http_conn *c)
         *(c->prev ? &c->prev->next : &s->conns) = c->next;
         if (c->next)
                 c->next->prev = c->prev;
-        cay_anonymous_drop(&s->strangers, c);
+        cay_anonymous_drop(&s->anonymous, c);
         s->count--;
         s->extra -= c->is_extra;
         if (!c->is_extra)
@@ -226,7 +226,7 @@ static void describe(struct cay_http_peer *peer, const struct sockaddr_storage *
  */
 static bool make_room(struct cay_http_server *s, uint64_t key)
 {
-        struct cay_http_conn *c = cay_anonymous_pick(&s->strangers, key);
+        struct cay_http_conn *c = cay_anonymous_pick(&s->anonymous, key);
 
         if (!c) {
                 c = s->idle_first;

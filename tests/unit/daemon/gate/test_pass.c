@@ -180,9 +180,9 @@ static void one_end_may_be_anothers(void **state)
         assert_int_equal(a.told, 1);
 }
 
-static int pay(const char *payer, bool is_stranger, uint64_t *ret_wait_ms)
+static int pay(const char *payer, bool is_anonymous, uint64_t *ret_wait_ms)
 {
-        struct cay_pass p = { .gate = gate, .is_stranger = is_stranger };
+        struct cay_pass p = { .gate = gate, .is_anonymous = is_anonymous };
         struct cay_error err;
 
         snprintf(p.payer, sizeof(p.payer), "%s", payer);
