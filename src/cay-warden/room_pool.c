@@ -17,6 +17,7 @@
 #include "foundation/sys/xfs_pool.h"
 #include "cay-warden/keep.h"
 #include "cay-warden/room.h"
+#include "cay-warden/room_pool_wish.h"
 #include "cay-warden/room_shared.h"
 
 #define BALLAST ".ballast"
@@ -24,8 +25,6 @@
 #define RETRY_MS 2000
 #define TRIM_MS 1000          /* between two */
 #define LINGER_MS 10000       /* the kernel frees the blocks of a removed file some time later */
-#define SLACK (16ull << 20)   /* that the pool's own tables may take */
-#define SPARE (64ull << 20)   /* at least so much for what layers write beside shared blocks */
 #define PLENTY (512ull << 20) /* as in room_shared.c */
 #define BLOCK 4096ull
 #define PIECE (1ull << 20)  /* smaller ones are given back only when it is unlocked */
@@ -35,13 +34,6 @@
 enum { LAYERS = 3, DISK = 4, FIRST_CLOSED = 5 }; /* descriptors of the helper */
 enum { DONE = 0, FAILED = 1, CANNOT = 2 };       /* its exit status */
 enum { POOL_NO_WORK, POOL_LOCKS, POOL_ENLARGES, POOL_SHRINKS, POOL_UNLOCKS, POOL_TRIMS }; /* what it does */
-
-/*
- * bytes that the pool is to have free, and on no account fewer than the least, and those that the disk keeps
- */
-struct wish {
-        uint64_t wanted, least, margin;
-};
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -65,6 +57,8 @@ static int lengthen(int ballast, uint64_t size, uint64_t by)
 
         do {
                 r = fallocate(ballast, 0, (off_t)size, (off_t)(by & ~(BLOCK - 1))) < 0 ? -errno : 0;
+                if (r < 0 && ftruncate(ballast, (off_t)size) < 0) /* it may have got a part */
+                        return -errno;
                 by -= least(by, least_free);
                 least_free *= 4;
         } while (r == -ENOSPC && by >= BLOCK);
@@ -86,8 +80,13 @@ static int leave_free(int ballast, uint64_t wanted)
         return ftruncate(ballast, (off_t)(size & ~(BLOCK - 1))) < 0 ? -errno : 0;
 }
 
+/* Emptied first: the blocks of a removed file are free some time later. */
 static int unlock_pool(void)
 {
+        cay_auto_close int ballast = sys_open_at(LAYERS, BALLAST, O_RDWR | O_NOFOLLOW, 0);
+
+        if (ballast >= 0 && ftruncate(ballast, 0) < 0)
+                return -errno;
         if (unlinkat(LAYERS, BALLAST, 0) < 0 && errno != ENOENT)
                 return -errno;
         return sys_xfs_pool_trim(LAYERS, 0);
@@ -98,30 +97,29 @@ static uint64_t kept_by_pool(void)
 {
         uint64_t all = 0, free = free_in(LAYERS);
 
-        if (sys_xfs_pool_back(LAYERS, -1, false, &all) < 0)
+        if (sys_xfs_pool_back_used(LAYERS, -1, &all) < 0)
                 return 0;
         return all - least(all, free);
 }
 
-static int lock_pool(int file, const struct wish *wish)
+static int lock_pool(int file, const struct warden_pool_wish *wish)
 {
-        uint64_t tables = kept_by_pool(), room;
-        cay_auto_close int ballast = -1;
-        int r = sys_xfs_pool_back(LAYERS, file, true, NULL);
+        cay_auto_close int ballast =
+                sys_open_at(LAYERS, BALLAST, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
+        uint64_t tables = kept_by_pool(), avail, take;
+        int r = ballast < 0 ? ballast : sys_xfs_pool_back_used(LAYERS, file, NULL);
 
         if (r < 0)
                 return r;
         cay_keep_reserve(DISK, KEEP_RESERVE); /* what was kept back beside the pool is for this */
-        room = free_in(DISK);
-        room -= least(room, wish->margin + tables);
-        if (room < wish->least)
+        avail = free_in(DISK);
+        take = warden_pool_wish_take(wish, 0, avail - least(avail, tables));
+        if (take < wish->least)
                 return -ENOSPC;
-        r = ballast = sys_open_at(LAYERS, BALLAST, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
-        if (r >= 0)
-                r = leave_free(ballast, least(wish->wanted, room));
+        r = leave_free(ballast, take);
         if (r == 0)
                 r = sys_xfs_pool_give_back(ballast, file);
-        return r < 0 ? r : sys_xfs_pool_back(LAYERS, file, false, NULL);
+        return r < 0 ? r : sys_xfs_pool_back_others(ballast, file);
 }
 
 static int shrink_pool(int file, uint64_t wanted)
@@ -152,7 +150,7 @@ static int enlarge_pool(int file, uint64_t wanted)
         return r;
 }
 
-static int work(unsigned what, const struct wish *wish)
+static int work(unsigned what, const struct warden_pool_wish *wish)
 {
         cay_auto_close int file = sys_open_at(DISK, FILE_FROM_DISK, O_RDWR | O_NOFOLLOW, 0);
         int r;
@@ -174,7 +172,7 @@ static int work(unsigned what, const struct wish *wish)
         return r == -ENOSPC ? FAILED : CANNOT;
 }
 
-static _Noreturn void be_helper(const struct warden *w, unsigned what, const struct wish *wish)
+static _Noreturn void be_helper(const struct warden *w, unsigned what, const struct warden_pool_wish *wish)
 {
         int layers, disk;
 
@@ -187,7 +185,7 @@ static _Noreturn void be_helper(const struct warden *w, unsigned what, const str
         _exit(work(what, wish));
 }
 
-static void begin(struct warden *w, unsigned what, const struct wish *wish)
+static void begin(struct warden *w, unsigned what, const struct warden_pool_wish *wish)
 {
         struct clone_args args = { .exit_signal = SIGCHLD };
         pid_t pid = sys_clone3(&args);
@@ -250,14 +248,15 @@ void warden_pool_expect(struct warden *w)
 
 bool warden_pool_is_busy(const struct warden *w)
 {
-        return w->pool.helper > 0 || w->pool.is_locked || cay_clock_ms() < w->pool.look_until_ms;
+        return w->pool.helper > 0 || w->pool.is_locked || w->pool.is_left ||
+               cay_clock_ms() < w->pool.look_until_ms;
 }
 
 uint64_t warden_pool_room(const struct warden *w)
 {
         uint64_t free = w->pool.is_locked ? free_in(w->layers) : 0;
 
-        return free - least(free, SLACK);
+        return free - least(free, WARDEN_POOL_SLACK);
 }
 
 /* false: it still works. */
@@ -277,6 +276,7 @@ static bool reap(struct warden *w)
         w->pool.work = POOL_NO_WORK;
         if (r > 0 && WIFEXITED(status) && WEXITSTATUS(status) == CANNOT)
                 w->pool.cannot = true;
+        w->pool.is_left = (r < 0 || !WIFEXITED(status)) && (what == POOL_LOCKS || what == POOL_UNLOCKS);
         if (what == POOL_LOCKS)
                 w->reserve = least(w->reserve, KEEP_RESERVE);
         if (r < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != DONE)
@@ -292,30 +292,28 @@ static bool reap(struct warden *w)
 
 static void unlock(struct warden *w)
 {
-        w->pool.is_locked = false; /* from its first step on */
+        w->pool.is_locked = w->pool.is_left = false; /* from its first step on */
         begin(w, POOL_UNLOCKS, NULL);
 }
 
 /* has: bytes that are free in the pool, and that the disk has for it. */
-static void mind_locked(struct warden *w, const struct wish *wish, uint64_t has, uint64_t avail)
+static void mind_locked(struct warden *w, const struct warden_pool_wish *wish, uint64_t has, uint64_t avail)
 {
-        struct wish more = *wish;
-        bool is_short = has + least(wish->wanted / 8, SPARE / 2) < wish->wanted;
+        struct warden_pool_wish now = *wish;
 
         if (wish->least == 0 || avail + has > wish->margin + 3 * wish->least + 2 * PLENTY) {
                 unlock(w);
-        } else if (has > wish->wanted + wish->wanted / 4 + SPARE / 2) {
-                begin(w, POOL_SHRINKS, wish);
-        } else if (is_short && avail > wish->margin) {
-                more.wanted = has + least(wish->wanted - has, avail - wish->margin);
-                begin(w, POOL_ENLARGES, &more);
+                return;
         }
+        now.wanted = warden_pool_wish_change(wish, has, avail);
+        if (now.wanted != has)
+                begin(w, now.wanted < has ? POOL_SHRINKS : POOL_ENLARGES, &now);
 }
 
 bool warden_pool_mind(struct warden *w, uint64_t shared, uint64_t avail, uint64_t margin)
 {
-        uint64_t has, all, rest;
-        struct wish wish = { .least = shared, .margin = margin };
+        struct warden_pool_wish wish;
+        uint64_t has, all;
 
         if (!w->pool.is_one || !reap(w))
                 return w->pool.helper > 0;
@@ -323,10 +321,11 @@ bool warden_pool_mind(struct warden *w, uint64_t shared, uint64_t avail, uint64_
                 return false;
         has = w->pool.is_locked ? free_in(w->layers) : warden_shared_kept(w);
         all = avail + has;
-        rest = all - least(all, margin + shared);
-        wish.wanted = shared + SLACK + (rest / 2 > SPARE ? rest / 2 : SPARE);
+        wish = warden_pool_wish(shared, all, margin);
         if (w->pool.is_locked)
                 mind_locked(w, &wish, has, avail);
+        else if (w->pool.is_left)
+                unlock(w);
         else if (!w->pool.cannot && shared > 0 && all > margin + shared && all < margin + 2 * shared + PLENTY)
                 begin(w, POOL_LOCKS, &wish);
         else if (cay_clock_ms() >= w->pool.trim_at_ms &&

@@ -8,13 +8,15 @@
  *
  * - blocks that are freed in it are not given back to the disk,
  * - a file in it, the ballast, has all that the disk has no blocks for, so nobody else gets those,
- * - everything else has blocks of the disk: what is used, and what is free (sys/xfs_pool.h).
+ * - everything else has blocks of the disk: what is used, and what is free (sys/xfs_pool.h). That is told by
+ *   the ballast's place, which nobody changes meanwhile: lists of used and of free blocks, made one after the
+ *   other, miss what is allocated in between and written later (it was so).
  *
  * So what others do with the disk from then on, and how fast boxes overwrite, does not matter. The ballast
- * shrinks when more is needed and the disk has it, and grows, and gives its blocks back, when layers have
- * freed much. When the disk has room again, or nothing is shared, the pool is unlocked: no ballast, and what
- * is free is given back. While it is not locked, what was freed is given back whenever it is much, at most
- * once a second: much is less while the disk is short.
+ * shrinks when more is needed and the disk has it (how much: room_pool_wish.h), and grows, and gives its
+ * blocks back, when layers have freed much. When the disk has room again, or nothing is shared, the pool is
+ * unlocked: no ballast, and what is free is given back. While it is not locked, what was freed is given back
+ * whenever it is much, at most once a second: much is less while the disk is short.
  *
  * A helper does each of these, because file systems take their time. Looks at the room (room.c) begin it and
  * find its end. A warden that dies leaves the pool locked; the next one finds the ballast and unlocks it.

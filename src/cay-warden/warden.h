@@ -131,6 +131,7 @@ struct warden {
         uint64_t margin;  /* bytes of that folder's disk that layers leave free */
         struct {          /* room_pool.h */
                 bool is_one, is_locked, cannot, has_room;
+                bool is_left; /* a helper died that was locking or unlocking it: a part of that is done */
                 pid_t helper; /* 0: none */
                 unsigned work;
                 uint64_t retry_at_ms, trim_at_ms, look_until_ms, tables;

@@ -10,6 +10,7 @@
 #include <linux/loop.h>
 #include <linux/types.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -140,7 +141,7 @@ static bool is_free(const struct fsmap *at)
         return (at->fmr_flags & FMR_OF_SPECIAL_OWNER) != 0 && at->fmr_owner == FMR_OWN_FREE;
 }
 
-int sys_xfs_pool_back(int dir, int file, bool is_used, uint64_t *ret_free)
+int sys_xfs_pool_back_used(int dir, int file, uint64_t *ret_free)
 {
         union { /* the records follow the head */
                 struct fsmap_head head;
@@ -164,7 +165,7 @@ int sys_xfs_pool_back(int dir, int file, bool is_used, uint64_t *ret_free)
                         const struct fsmap *at = &m.head.fmh_recs[i];
 
                         free += is_free(at) ? at->fmr_length : 0;
-                        if (is_free(at) != is_used && file >= 0)
+                        if (!is_free(at) && file >= 0)
                                 r = back_one(file, at);
                         is_last = (at->fmr_flags & FMR_OF_LAST) != 0;
                 }
@@ -175,16 +176,19 @@ int sys_xfs_pool_back(int dir, int file, bool is_used, uint64_t *ret_free)
         return r;
 }
 
-/* mode: of fallocate, for what the disk has for the blocks of a file in the pool, from a place in that on. */
-static int change_file(int inside, uint64_t at, int file, int mode)
+typedef int extent_f(uint64_t at, uint64_t bytes, void *data);
+
+/* Each piece of the pool's file that a file in the pool has, from a place in that on. */
+static int each_extent(int inside, uint64_t at, extent_f *use, void *data)
 {
         union { /* the extents follow the head */
                 struct fiemap map;
                 char room[sizeof(struct fiemap) + RECORDS * sizeof(struct fiemap_extent)];
         } m;
         bool is_last = false;
+        int r = 0;
 
-        for (unsigned round = 0; !is_last && round < RECORD_ROUNDS; round++) {
+        for (unsigned round = 0; r == 0 && !is_last && round < RECORD_ROUNDS; round++) {
                 memset(&m, 0, sizeof(m));
                 m.map.fm_start = at;
                 m.map.fm_length = FIEMAP_MAX_OFFSET - at;
@@ -193,47 +197,139 @@ static int change_file(int inside, uint64_t at, int file, int mode)
                         return -errno;
                 if (m.map.fm_mapped_extents == 0)
                         break;
-                for (unsigned i = 0; i < m.map.fm_mapped_extents && i < RECORDS; i++) {
+                for (unsigned i = 0; r == 0 && i < m.map.fm_mapped_extents && i < RECORDS; i++) {
                         const struct fiemap_extent *e = &m.map.fm_extents[i];
 
-                        if (!(e->fe_flags & (FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC)) &&
-                            fallocate(file, mode, (off_t)e->fe_physical, (off_t)e->fe_length) < 0)
-                                return -errno;
+                        if (!(e->fe_flags & (FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC)))
+                                r = use(e->fe_physical, e->fe_length, data);
                         at = e->fe_logical + e->fe_length;
                         is_last = (e->fe_flags & FIEMAP_EXTENT_LAST) != 0;
                 }
         }
-        return 0;
+        return r;
+}
+
+static int punch(uint64_t at, uint64_t bytes, void *data)
+{
+        const int *file = data;
+
+        return fallocate(*file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)bytes) < 0
+                       ? -errno
+                       : 0;
+}
+
+static int back_piece(uint64_t at, uint64_t bytes, void *data)
+{
+        const int *file = data;
+
+        return fallocate(*file, 0, (off_t)at, (off_t)bytes) < 0 ? -errno : 0;
 }
 
 int sys_xfs_pool_give_back(int inside, int file)
 {
-        return change_file(inside, 0, file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE);
+        return each_extent(inside, 0, punch, &file);
 }
 
 int sys_xfs_pool_back_file(int inside, uint64_t from, int file)
 {
-        return change_file(inside, from, file, 0);
+        return each_extent(inside, from, back_piece, &file);
+}
+
+struct pieces {
+        struct piece {
+                uint64_t at, end;
+        } * list;
+        size_t count, room;
+};
+
+static int note_piece(uint64_t at, uint64_t bytes, void *data)
+{
+        struct pieces *p = data;
+
+        if (p->count == p->room) {
+                size_t room = p->room > 0 ? 2 * p->room : RECORDS;
+                struct piece *list = reallocarray(p->list, room, sizeof(*list));
+
+                if (!list)
+                        return -ENOMEM;
+                p->list = list;
+                p->room = room;
+        }
+        p->list[p->count++] = (struct piece){ .at = at, .end = at + bytes };
+        return 0;
+}
+
+static int compare_pieces(const void *a, const void *b)
+{
+        const struct piece *x = a, *y = b;
+
+        return x->at < y->at ? -1 : x->at > y->at;
+}
+
+int sys_xfs_pool_back_others(int inside, int file)
+{
+        struct pieces p = { 0 };
+        uint64_t at = 0, size;
+        struct stat st;
+        int r;
+
+        if (fstat(file, &st) < 0)
+                return -errno;
+        size = (uint64_t)st.st_size;
+        r = each_extent(inside, 0, note_piece, &p);
+        if (r == 0 && p.count > 0)
+                qsort(p.list, p.count, sizeof(*p.list), compare_pieces);
+        for (size_t i = 0; r == 0 && i < p.count; i++) {
+                if (p.list[i].at > at)
+                        r = back_piece(at, p.list[i].at - at, &file);
+                at = p.list[i].end;
+        }
+        if (r == 0 && at < size)
+                r = back_piece(at, size - at, &file);
+        free(p.list);
+        return r;
+}
+
+/* Opens the loop device that dir is on. */
+static int open_device(int dir)
+{
+        char path[32] = "/dev/";
+        int r = sys_layer_device(dir, path + 5, sizeof(path) - 5);
+
+        return r < 0 ? r : sys_open_at(AT_FDCWD, path, O_RDONLY, 0);
+}
+
+/*
+ * XFS does not wait for what it gives back: a hole that is made late would take blocks that it was given
+ * since. A loop device completes all requests before it takes settings, also the same ones.
+ */
+static int wait_for_requests(int dir)
+{
+        struct loop_info64 info = { 0 };
+        cay_auto_close int dev = open_device(dir);
+
+        if (dev < 0)
+                return dev;
+        return ioctl(dev, LOOP_GET_STATUS64, &info) < 0 || ioctl(dev, LOOP_SET_STATUS64, &info) < 0 ? -errno
+                                                                                                    : 0;
 }
 
 int sys_xfs_pool_trim(int dir, uint64_t least)
 {
         struct fstrim_range all = { .len = UINT64_MAX, .minlen = least };
+        int r = ioctl(dir, FITRIM, &all) < 0 ? -errno : 0, waited = wait_for_requests(dir);
 
-        return ioctl(dir, FITRIM, &all) < 0 ? -errno : 0;
+        return r < 0 ? r : waited;
 }
 
 bool sys_xfs_pool_is_in(int dir, int file)
 {
-        char path[32] = "/dev/";
         struct loop_info64 info = { 0 };
-        cay_auto_close int dev = -1;
+        cay_auto_close int dev = open_device(dir);
         struct stat st;
 
-        if (fstat(file, &st) < 0 || !S_ISREG(st.st_mode) ||
-            sys_layer_device(dir, path + 5, sizeof(path) - 5) < 0)
+        if (fstat(file, &st) < 0 || !S_ISREG(st.st_mode))
                 return false;
-        dev = sys_open_at(AT_FDCWD, path, O_RDONLY, 0);
         return dev >= 0 && ioctl(dev, LOOP_GET_STATUS64, &info) == 0 && info.lo_inode == st.st_ino &&
                info.lo_device == st.st_dev;
 }

@@ -32,18 +32,22 @@ int sys_xfs_pool_grow(int mount, uint64_t bytes);
  * For a mounted one, by any descriptor in it. A sparse pool can promise more than its disk has. These make a
  * part of it independent of what others do with the disk.
  *
- * back: gives blocks of the disk to every free block of the pool, or to every used one that has none yet
- * (is_used), so that writing there needs nothing. file: the pool's; -1: only counts. ret_free, if not NULL:
- * how many bytes were free. trim: gives back what is free in it now, in pieces of at least so many bytes. 0
- * or -errno; back: -ENOSPC when the disk is full, -ENOTTY when the kernel cannot list the blocks.
+ * back_used: gives blocks of the disk to every used block of the pool that has none yet. file: the pool's;
+ * -1: only counts. ret_free, if not NULL: how many bytes were free. 0 or -errno: -ENOSPC when the disk is
+ * full, -ENOTTY when the kernel cannot list the blocks.
+ *
+ * trim: gives back what is free in it now, in pieces of at least so many bytes, and waits until that is done.
  */
-int sys_xfs_pool_back(int dir, int file, bool is_used, uint64_t *ret_free);
+int sys_xfs_pool_back_used(int dir, int file, uint64_t *ret_free);
 int sys_xfs_pool_trim(int dir, uint64_t least);
 /*
- * The blocks of a file in it that is never read or written, as far as the disk has any for them. 0 or -errno.
+ * By a file in it that is never read or written, `inside`. give_back: its blocks, as far as the disk has any
+ * for them. back_file: the other way round, from a place in that file on: a little more at its beginning, as
+ * extents are. back_others: gives blocks of the disk to all of the pool but that file, so that writing there
+ * needs nothing, whatever layers use or free meanwhile. 0 or -errno, as back_used.
  */
 int sys_xfs_pool_give_back(int inside, int file);
-/* The other way round, from a place in such a file on: a little more at its beginning, as extents are. */
 int sys_xfs_pool_back_file(int inside, uint64_t from, int file);
+int sys_xfs_pool_back_others(int inside, int file);
 /* Whether file is the one that dir's file system is in. */
 bool sys_xfs_pool_is_in(int dir, int file);
