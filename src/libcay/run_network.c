@@ -114,7 +114,7 @@ static struct cay_run_blocked *find_blocked(struct cay_run_result *r, const char
 static void on_log(struct cay_run *run, const struct net_log_entry *from)
 {
         static const struct cay_address none;
-        char text[CAY_ADDRESS_TEXT], name[NET_NAME];
+        char text[CAY_ADDRESS_TEXT], name[NET_NAME], why[NET_WHY];
         struct cay_address address;
         struct cay_run_blocked *b;
 
@@ -126,7 +126,11 @@ static void on_log(struct cay_run *run, const struct net_log_entry *from)
         }
         memcpy(name, from->name, sizeof(name));
         name[sizeof(name) - 1] = '\0';
+        memcpy(why, from->why, sizeof(why));
+        why[sizeof(why) - 1] = '\0';
         memcpy(address.bytes, from->address, sizeof(address.bytes));
+        if (cay_policy_is_by_address(why)) /* then a rule for the name would not help */
+                name[0] = '\0';
         if (name[0] == '\0' && memcmp(&address, &none, sizeof(none)) == 0)
                 return; /* a limit, or a query for what is no name: nothing that a rule could allow */
         b = find_blocked(&run->result, name[0] != '\0' ? name : cay_address_text(&address, text), from->port,

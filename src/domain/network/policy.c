@@ -334,10 +334,9 @@ static void judge(const struct cay_policy *p, const struct cay_policy_target *t,
                 return;
         if (special != NULL &&
             (t->name == NULL ? p->mode == CAY_POLICY_PUBLIC : cay_policy_knows(p, t->name)))
-                snprintf(ret->why, sizeof(ret->why),
-                         "%.80s%s%s%s is %s: only a rule for that address allows it", t->name ? t->name : "",
-                         t->name ? " leads to " : "", cay_address_text(&t->address, address),
-                         t->name ? ", which" : "", special);
+                snprintf(ret->why, sizeof(ret->why), "%.60s%s%s%s is %s: " CAY_POLICY_BY_ADDRESS,
+                         t->name ? t->name : "", t->name ? " leads to " : "",
+                         cay_address_text(&t->address, address), t->name ? ", which" : "", special);
         else
                 refuse(ret, t, "is not in the sandbox's list of allowed hosts");
 }
@@ -352,6 +351,11 @@ void cay_policy_judge_outer(const struct cay_policy *p, const struct cay_policy_
                             struct cay_policy_verdict *ret)
 {
         judge(p, t, true, ret);
+}
+
+bool cay_policy_is_by_address(const char *why)
+{
+        return strstr(why, CAY_POLICY_BY_ADDRESS) != NULL;
 }
 
 /* Comparing lists */

@@ -66,8 +66,12 @@ struct cay_policy_target {
 struct cay_policy_verdict {
         bool is_allowed;
         const struct cay_policy_rule *rule; /* that decided; NULL: none did */
-        char why[160];                      /* when it is not: "10.0.0.1 is private" */
+        char why[200];                      /* when it is not: "10.0.0.1 is private" */
 };
+
+/* In `why`, where no rule for the name could help. */
+#define CAY_POLICY_BY_ADDRESS "only a rule for that address allows it"
+bool cay_policy_is_by_address(const char *why);
 
 void cay_policy_init(struct cay_policy *p, enum cay_policy_mode mode);
 void cay_policy_done(struct cay_policy *p);

@@ -14,6 +14,7 @@
 #include "foundation/base/parse.h"
 #include "foundation/base/str.h"
 #include "domain/network/complaint.h"
+#include "domain/network/policy.h"
 #include "domain/sandboxes/service_priv.h"
 
 #define TAIL_BYTES 8192u
@@ -72,6 +73,8 @@ static void add(struct cay_exec *x, const char *host, unsigned port, uint64_t co
 void cay_exec_note_network(struct cay_exec *x, const struct cay_network_entry *e)
 {
         bool is_refused = strcmp(e->verdict, "refused") == 0;
+        /* What a rule would have to name. */
+        const char *host = e->name[0] != '\0' && !cay_policy_is_by_address(e->why) ? e->name : e->address;
 
         if (strcmp(e->verdict, "allowed") == 0 && e->port > 0)
                 note_allowed(x, e->name[0] != '\0' ? e->name : e->address, e->port);
@@ -82,7 +85,7 @@ void cay_exec_note_network(struct cay_exec *x, const struct cay_network_entry *e
                         x->network->is_over_quota = true;
                 return;
         }
-        add(x, e->name[0] != '\0' ? e->name : e->address, e->port, 1, !is_refused);
+        add(x, host, e->port, 1, !is_refused);
 }
 
 /* Before it is judged */

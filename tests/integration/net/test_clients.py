@@ -201,6 +201,8 @@ def test_redirects(rig):
     lines = [line.split() for line in got['stdout'].splitlines()]
     assert len(lines) == len(places) and all(redirects == '1' and end != '0' for redirects, _, end in lines[:4]), got
     assert lines[4][0] == '1' and lines[4][2] == '0', got
+    # What is told names what a rule would have to name: a rule for metadata.example is there, and does not help.
+    assert ('169.254.169.254', 80) in blocked(got) and not any(name == 'metadata.example' for name, _ in blocked(got)), got
     # The layer off: with rules for the addresses the same redirect arrives.
     got = rig.run('curl -sL -o /dev/null -w "%{num_redirects} %{exitcode}" http://hostile.example/to/169.254.169.254', 'hostile.example', '169.254.169.254:80')
     assert got['stdout'] == '1 0', got

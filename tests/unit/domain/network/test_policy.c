@@ -77,6 +77,9 @@ static void test_a_name_leads_to_public_addresses_only(void **state)
         v = judge(&p, "rebind.example", "127.0.0.1", 443, false);
         assert_false(v.is_allowed);
         assert_non_null(strstr(v.why, "rebind.example leads to 127.0.0.1, which is loopback"));
+        assert_true(cay_policy_is_by_address(v.why)); /* allowing the name would not help */
+        v = judge(&p, "evil.example", "127.0.0.1", 443, false);
+        assert_false(cay_policy_is_by_address(v.why));
         assert_false(allows(&p, "rebind.example", "169.254.169.254", 80));
         assert_false(allows(&p, "rebind.example", "::ffff:10.9.9.9", 443));
         assert_true(allows(&p, "inside.example", "10.1.2.3", 443)); /* a rule for the address */
