@@ -84,21 +84,46 @@ bool net_box_is_fair(const struct net_box *b)
         return cay_fair_has_room(most, most, b->world->connections - 1, b->conn_count - 1);
 }
 
+static int is_own(const struct net_world *world, const struct cay_address *a)
+{
+        bool is_v4 = cay_address_is_v4(a);
+
+        return sys_route_is_local(world->routes, a->bytes + (is_v4 ? 12 : 0), is_v4 ? 4 : 16);
+}
+
+int net_world_is_own(const struct net_world *world, const struct cay_address *a)
+{
+        int r = is_own(world, a);
+        struct cay_address inside;
+
+        return r != 1 && cay_address_inside(a, &inside) && is_own(world, &inside) == 1 ? 1 : r;
+}
+
+/* Then connecting fails as well, and says so. */
+static bool is_unrouted(int r)
+{
+        return r == -ENETUNREACH || r == -EHOSTUNREACH || r == -EACCES || r == -EINVAL;
+}
+
 void net_box_judge(struct net_box *b, const struct cay_policy_target *t, struct cay_policy_verdict *ret)
 {
-        bool is_v4 = cay_address_is_v4(&t->address);
         char text[CAY_ADDRESS_TEXT];
+        int r;
 
         cay_policy_pair_judge(&b->policy, t, ret);
         if (!ret->is_allowed || cay_policy_pair_names_address(&b->policy, t))
                 return;
-        if (sys_route_is_local(b->world->routes, t->address.bytes + (is_v4 ? 12 : 0), is_v4 ? 4 : 16) == 1) {
-                ret->is_allowed = false;
+        r = net_world_is_own(b->world, &t->address);
+        if (r == 0 || is_unrouted(r))
+                return;
+        ret->is_allowed = false;
+        cay_address_text(&t->address, text);
+        if (r == 1)
+                snprintf(ret->why, sizeof(ret->why), "%.60s%s%s%s is the host's own: " CAY_POLICY_BY_ADDRESS,
+                         t->name ? t->name : "", t->name ? " leads to " : "", text, t->name ? ", which" : "");
+        else
                 snprintf(ret->why, sizeof(ret->why),
-                         "%.80s%s%s is the host's own: only a rule for that address allows it",
-                         t->name ? t->name : "", t->name ? " leads to " : "",
-                         cay_address_text(&t->address, text));
-        }
+                         "%s: the kernel does not say whether it is the host's own", text);
 }
 
 /* Rates and quota */

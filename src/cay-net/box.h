@@ -119,6 +119,11 @@ bool net_box_is_stream(int fd); /* that a connection to a proxy can be; it does 
 void net_box_log(struct net_box *b, struct net_log_entry *e); /* number and time are set here */
 /* Whether its newest connection, which is counted already, leaves the other sandboxes their part. */
 bool net_box_is_fair(const struct net_box *b);
+/*
+ * 1: packets to it stay on this host, or would come back to it through a translator; 0: they leave; -errno:
+ * no answer.
+ */
+int net_world_is_own(const struct net_world *world, const struct cay_address *a);
 /* Judges by policy and by whether the address is the host's own. */
 void net_box_judge(struct net_box *b, const struct cay_policy_target *t, struct cay_policy_verdict *ret);
 /* How many bytes a direction may read in this turn; 0: it waits for its rate. */

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "foundation/base/str.h"
-#include "foundation/sys/route.h"
 #include "foundation/sys/unix_socket.h"
 
 struct net_call {
@@ -93,14 +92,11 @@ static void on_left(struct cay_watch *w, uint32_t events)
 const char *net_dialler_why_not(struct net_world *world, const char *host, bool may_private,
                                 const struct cay_address *a, char text[NET_WHY])
 {
-        bool is_v4 = cay_address_is_v4(a);
         int local;
 
         if (may_private)
                 return NULL;
-        local = cay_address_why_not_public(a)
-                        ? 1
-                        : sys_route_is_local(world->routes, a->bytes + (is_v4 ? 12 : 0), is_v4 ? 4 : 16);
+        local = cay_address_why_not_public(a) ? 1 : net_world_is_own(world, a);
         if (local == 0)
                 return NULL;
         snprintf(text, NET_WHY,

@@ -162,6 +162,7 @@ static struct special {
         { { .text = "10.0.0.0/8" }, "private" },
         { { .text = "100.64.0.0/10" }, "shared by a provider" },
         { { .text = "127.0.0.0/8" }, "loopback" },
+        { { .text = "168.63.129.16/32" }, "Azure's own, for metadata" }, /* of each of its machines */
         { { .text = "169.254.0.0/16" }, "link-local" },
         { { .text = "172.16.0.0/12" }, "private" },
         { { .text = "192.0.0.0/24" }, "reserved" },
@@ -215,24 +216,39 @@ static const char *why_v4(const struct cay_address *a)
         return NULL;
 }
 
+static struct special_v6 *find_v6(const struct cay_address *a)
+{
+        for (size_t i = 0; i < sizeof(special_v6) / sizeof(special_v6[0]); i++)
+                if (cay_address_in(a, parsed(&special_v6[i].range)))
+                        return &special_v6[i];
+        return NULL;
+}
+
+bool cay_address_inside(const struct cay_address *a, struct cay_address *ret)
+{
+        const struct special_v6 *row = cay_address_is_v4(a) ? NULL : find_v6(a);
+        uint8_t v4[4];
+
+        if (row == NULL || row->offset == 0)
+                return false;
+        for (unsigned b = 0; b < 4; b++)
+                v4[b] = (uint8_t)(a->bytes[row->offset + b] ^ (row->is_inverted ? 0xff : 0));
+        set_v4(ret, v4);
+        return true;
+}
+
 const char *cay_address_why_not_public(const struct cay_address *a)
 {
+        const struct special_v6 *row;
+        struct cay_address inside;
+
         if (cay_address_is_v4(a))
                 return why_v4(a);
-        for (size_t i = 0; i < sizeof(special_v6) / sizeof(special_v6[0]); i++) {
-                struct special_v6 *row = &special_v6[i];
-                struct cay_address inside;
-                uint8_t v4[4];
-
-                if (!cay_address_in(a, parsed(&row->range)))
-                        continue;
-                if (row->kind != NULL)
-                        return row->kind;
-                for (unsigned b = 0; b < 4; b++)
-                        v4[b] = (uint8_t)(a->bytes[row->offset + b] ^ (row->is_inverted ? 0xff : 0));
-                set_v4(&inside, v4);
+        if (cay_address_inside(a, &inside))
                 return why_v4(&inside);
-        }
+        row = find_v6(a);
+        if (row != NULL)
+                return row->kind;
         return (a->bytes[0] & 0xe0) == 0x20 ? NULL : "reserved"; /* 2000::/3 is all that is handed out */
 }
 

@@ -42,5 +42,10 @@ socklen_t cay_address_to_socket(const struct cay_address *a, uint16_t port, stru
 
 /* NULL: it is public. Else the kind of address it is, for people: "loopback", "private", "link-local" … */
 const char *cay_address_why_not_public(const struct cay_address *a);
+/*
+ * The IPv4 address that an IPv6 address leads to through a translator or tunnel (NAT64, 6to4, Teredo). False:
+ * it leads to none.
+ */
+bool cay_address_inside(const struct cay_address *a, struct cay_address *ret);
 /* Whether every address in it is public; those that carry an IPv4 address count only one by one. */
 bool cay_address_range_is_public(const struct cay_address_range *r);

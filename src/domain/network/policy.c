@@ -293,6 +293,18 @@ bool cay_policy_denies(const struct cay_policy *p, const struct cay_policy_targe
         return find(p, t, true, false) != NULL;
 }
 
+/* By a range: also one of the IPv4 address that an IPv6 address leads to. */
+static const struct cay_policy_rule *find_range_denial(const struct cay_policy *p,
+                                                       const struct cay_policy_target *t)
+{
+        const struct cay_policy_rule *r = find(p, t, true, true);
+        struct cay_policy_target inner = *t;
+
+        if (r == NULL && cay_address_inside(&t->address, &inner.address))
+                r = find(p, &inner, true, true);
+        return r;
+}
+
 static void refuse(struct cay_policy_verdict *v, const struct cay_policy_target *t, const char *why)
 {
         char address[CAY_ADDRESS_TEXT];
@@ -318,7 +330,7 @@ static void judge(const struct cay_policy *p, const struct cay_policy_target *t,
         }
         r = find(p, t, true, false);
         if (r == NULL)
-                r = find(p, t, true, true);
+                r = find_range_denial(p, t);
         if (r != NULL) {
                 ret->rule = r;
                 refuse(ret, t, "is denied by a rule");

@@ -374,6 +374,11 @@ def test_addresses(rig):
     refused(b, rig, METADATA, 80, 'link-local')
     refused(b, rig, HOST, 80, "the host's own")
     refused(b, rig, '64:ff9b::a09:909', 80, 'private')  # NAT64 of 10.9.9.9
+    for own in ('64:ff9b::808:401', '2002:808:401::1'):  # a translator would bring it back to the host
+        refused(b, rig, own, 80, "the host's own")
+    refused(b, rig, '168.63.129.16', 80, 'metadata')
+    less = rig.box('template public\nown public\ndeny 93.184.216.0/24\n')
+    refused(less, rig, '64:ff9b::5db8:d822', 80, 'denied by a rule')  # NAT64 of PUBLIC
     refused(b, rig, '198.18.99.99', 80, 'stands for no name')
     listed = rig.box(LIST)
     refused(listed, rig, PUBLIC, 80, 'not in the sandbox')
@@ -397,7 +402,7 @@ def test_addresses(rig):
 def test_names_that_lead_elsewhere(rig):
     b = rig.box('template public\nown list\nallow *.example:80\n')
     for name, says in (('private.example', 'private'), ('metadata.example', 'link-local'), ('alias.example', 'private'), ('loop.example', 'loopback'),
-                       ('mapped.example', 'private'), ('own.example', "the host's own")):
+                       ('mapped.example', 'private'), ('own.example', "leads to 8.8.4.1, which is the host's own")):
         refused(b, rig, name, 80, says)
         e = rig.has(b, kind='tcp', name=name)
         assert e.verdict == 'refused' and e.port == 80 and e.address, e

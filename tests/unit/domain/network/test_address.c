@@ -93,6 +93,8 @@ static void test_what_is_public(void **state)
                 "100.64.0.1",
                 "127.0.0.1",
                 "127.255.255.254",
+                "168.63.129.16", /* what AWS has at 169.254.169.254, Azure has here */
+                "64:ff9b::a83f:8110",
                 "169.254.169.254",
                 "172.16.0.1",
                 "172.31.255.255",
@@ -133,6 +135,29 @@ static void test_what_is_public(void **state)
                 a = address(not [i]);
                 if (cay_address_why_not_public(&a) == NULL)
                         fail_msg("%s is not public", not [i]);
+        }
+}
+
+static void test_what_is_inside(void **state)
+{
+        static const struct {
+                const char *text, *inside;
+        } rows[] = { { "64:ff9b::808:401", "8.8.4.1" },
+                     { "2002:808:401::1", "8.8.4.1" },
+                     { "2001:0:1:2:3:4:f7f7:fbfe", "8.8.4.1" },
+                     { "64:ff9b:1::808:401", NULL },
+                     { "::ffff:8.8.4.1", NULL },
+                     { "2606:4700::1111", NULL },
+                     { "8.8.4.1", NULL } };
+        char text[CAY_ADDRESS_TEXT];
+
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                struct cay_address a = address(rows[i].text), inside;
+
+                if (cay_address_inside(&a, &inside) != (rows[i].inside != NULL))
+                        fail_msg("%s", rows[i].text);
+                if (rows[i].inside)
+                        assert_string_equal(cay_address_text(&inside, text), rows[i].inside);
         }
 }
 
@@ -177,7 +202,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_one_form),       cmocka_unit_test(test_ranges),
                 cmocka_unit_test(test_what_is_public), cmocka_unit_test(test_loopback),
-                cmocka_unit_test(test_sockets),
+                cmocka_unit_test(test_sockets),        cmocka_unit_test(test_what_is_inside),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,6 +102,10 @@ static void test_denials_win(void **state)
         assert_false(allows(&p, "good.example", "8.8.4.4", 443));
         assert_true(allows(&p, "half.example", "8.8.8.8", 443));
         assert_false(allows(&p, "half.example", "8.8.8.8", 25));
+        /* By NAT64, by 6to4: the same server. */
+        assert_false(allows(&p, NULL, "64:ff9b::808:404", 443));
+        assert_false(allows(&p, "good.example", "2002:808:404::1", 443));
+        assert_true(allows(&p, NULL, "64:ff9b::808:808", 443));
         assert_false(allows(&p, "good.example", "10.0.0.6", 80));
         assert_true(allows(&p, NULL, "10.0.0.5", 80));
         assert_false(judge(&p, "good.example", "8.8.8.8", 443, true).is_allowed); /* UDP by rule alone */
