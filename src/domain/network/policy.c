@@ -393,9 +393,9 @@ static bool covers_host(const struct cay_policy_rule *outer, const struct cay_po
 }
 
 static bool covers(const struct cay_policy *outer, const struct cay_policy_rule *inner,
-                   const struct cay_policy_ports *ports)
+                   const struct cay_policy_ports *ports, bool public_has_udp)
 {
-        if (outer->mode == CAY_POLICY_PUBLIC &&
+        if (outer->mode == CAY_POLICY_PUBLIC && (public_has_udp || !inner->is_udp) &&
             (!inner->is_range || cay_address_range_is_public(&inner->range)))
                 return true;
         for (unsigned i = 0; i < outer->count; i++)
@@ -405,7 +405,7 @@ static bool covers(const struct cay_policy *outer, const struct cay_policy_rule 
         return false;
 }
 
-const char *cay_policy_wider(const struct cay_policy *inner, const struct cay_policy *outer)
+static const char *wider(const struct cay_policy *inner, const struct cay_policy *outer, bool public_has_udp)
 {
         if (inner->mode == CAY_POLICY_NONE)
                 return NULL;
@@ -415,10 +415,21 @@ const char *cay_policy_wider(const struct cay_policy *inner, const struct cay_po
                 const struct cay_policy_rule *r = &inner->rules[i];
 
                 for (unsigned port = 0; !r->denies && port < r->port_count; port++)
-                        if (outer->mode == CAY_POLICY_NONE || !covers(outer, r, &r->ports[port]))
+                        if (outer->mode == CAY_POLICY_NONE ||
+                            !covers(outer, r, &r->ports[port], public_has_udp))
                                 return r->text;
         }
         return NULL;
+}
+
+const char *cay_policy_wider(const struct cay_policy *inner, const struct cay_policy *outer)
+{
+        return wider(inner, outer, true);
+}
+
+const char *cay_policy_wider_own(const struct cay_policy *now, const struct cay_policy *before)
+{
+        return wider(now, before, false);
 }
 
 /*

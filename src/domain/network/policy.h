@@ -91,9 +91,11 @@ void cay_policy_judge(const struct cay_policy *p, const struct cay_policy_target
                       struct cay_policy_verdict *ret);
 /* The first allowance of `inner` that `outer` does not allow whole; NULL: there is none. */
 const char *cay_policy_wider(const struct cay_policy *inner, const struct cay_policy *outer);
+/* The same for two lists of one sandbox: the mode PUBLIC has no UDP of its own. */
+const char *cay_policy_wider_own(const struct cay_policy *now, const struct cay_policy *before);
 /*
- * The same for a template's list, which bounds another: its mode PUBLIC has UDP too, for the rules of the
- * other.
+ * As cay_policy_judge, for a template's list, which bounds another: its mode PUBLIC has UDP too, for the
+ * rules of the other. cay_policy_wider compares with such a list.
  */
 void cay_policy_judge_outer(const struct cay_policy *p, const struct cay_policy_target *t,
                             struct cay_policy_verdict *ret);

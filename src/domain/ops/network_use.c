@@ -273,7 +273,7 @@ int cay_op_network_narrow(const char *before, bool is_admin, enum cay_network ne
         }
         wider = cay_policy_wider(&now.own, &now.from_template);
         if (!wider && !is_admin)
-                wider = cay_policy_wider(&now.own, &old.own);
+                wider = cay_policy_wider_own(&now.own, &old.own);
         if (!wider && !is_admin && !keeps_denials(&now.own, &old.own))
                 wider = "less denied";
         if (wider)

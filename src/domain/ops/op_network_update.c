@@ -222,8 +222,14 @@ static int make_policy(struct update *u, const struct cay_sandbox_view *view,
         return put_member(u, view, t, is_admin, err);
 }
 
-static int set_limits(const struct limits *asked, const struct cay_template *t, struct cay_limits *l,
-                      struct cay_error *err)
+/* Where its template gives no network, an administrator gave it, with these limits. */
+static bool is_given(const struct cay_template *t, bool is_admin)
+{
+        return !is_admin && !(t && (strcmp(t->network, "none") != 0 || t->private_networks));
+}
+
+static int set_limits(const struct limits *asked, const struct cay_template *t, bool is_admin,
+                      struct cay_limits *l, struct cay_error *err)
 {
         struct cay_limits of_template = { 0 };
 
@@ -234,6 +240,11 @@ static int set_limits(const struct limits *asked, const struct cay_template *t, 
                 if (of_template.field > 0 && (asked->l.field == 0 || asked->l.field > of_template.field))    \
                         return cay_fail(err, CAY_DENIED, "limits." word ": template '%s' has less",          \
                                         t->name);                                                            \
+                if (is_given(t, is_admin) && l->field > 0 &&                                                 \
+                    (asked->l.field == 0 || asked->l.field > l->field))                                      \
+                        return cay_fail(err, CAY_DENIED,                                                     \
+                                        "limits." word                                                       \
+                                        ": this sandbox has less; only an administrator can raise it");      \
                 l->field = asked->l.field;                                                                   \
         }
 #include "domain/model/limits.def"
@@ -262,7 +273,7 @@ static int prepare(struct update *u, const struct cay_sandbox_view *view, struct
                 (struct cay_network_change){ .network = (enum cay_network)network, .limits = *view->limits };
         cay_buf_init(&u->policy, POLICY_MAX);
         if (make_policy(u, view, &wish, t, is_admin, change, err) < 0 ||
-            set_limits(&a->limits, t, &change->limits, err) < 0)
+            set_limits(&a->limits, t, is_admin, &change->limits, err) < 0)
                 return -1;
         change->policy = change->network != CAY_NETWORK_NONE ? cay_buf_data(&u->policy) : NULL;
         return 0;

@@ -294,6 +294,10 @@ def rules_change(port):
         owner = d.make_token("--scope", "exec,read")
         got = update(403, box, token=owner, add_allow=[f"{HOST}:{other}"])
         update(200, box, token=owner, add_deny=["x.example"])
+        update(200, box, limits={"network_up": "1m", "network_total": "10m"})
+        for raised in ({"network_up": "2m"}, {"network_total": "1g"}):
+            assert "only an administrator can raise it" in update(403, box, token=owner, limits=raised)["error"]["message"]
+        update(200, box, token=owner, limits={"network_up": "512k"})
         update(403, box, token=owner, remove_deny=["x.example"])
         update(200, box, token=owner, network="none")
         update(403, box, token=owner, allow=[f"{HOST}:{port}"])

@@ -294,6 +294,22 @@ static void test_what_is_wider(void **state)
         }
 }
 
+/* Who was given all public addresses was not given UDP. */
+static void test_what_is_wider_than_before(void **state)
+{
+        struct cay_policy now, before;
+
+        make(&before, CAY_POLICY_PUBLIC, "");
+        make(&now, CAY_POLICY_LIST, "dns.example:53/udp");
+        assert_null(cay_policy_wider(&now, &before)); /* a template permits it */
+        assert_string_equal(cay_policy_wider_own(&now, &before), "dns.example:53/udp");
+        cay_policy_done(&now);
+        make(&now, CAY_POLICY_LIST, "dns.example:53");
+        assert_null(cay_policy_wider_own(&now, &before));
+        cay_policy_done(&now);
+        cay_policy_done(&before);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -307,6 +323,7 @@ int main(void)
                 cmocka_unit_test(test_too_many),
                 cmocka_unit_test(test_presets),
                 cmocka_unit_test(test_what_is_wider),
+                cmocka_unit_test(test_what_is_wider_than_before),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
