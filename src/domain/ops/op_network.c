@@ -280,7 +280,7 @@ const struct cay_op cay_op_network_log = {
                 "Lists what a running sandbox looked up and connected to, and what was refused; the\n"
                 "newest is last. With --follow prints new ones as they come.",
                 "entries: NR=number AT=at KIND=kind VERDICT=verdict NAME=name ADDRESS=address PORT=port "
-                "SENT=up_bytes/size RECEIVED=down_bytes/size WHY=why",
+                "SENT=up_bytes/size RECEIVED=down_bytes/size TOOK=duration_ms/ms RULE=rule WHY=why",
                 .letters = "follow:f"),
         .run = run_log,
 };
