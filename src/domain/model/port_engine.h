@@ -118,8 +118,8 @@ struct cay_engine_ops {
          */
         void (*stop)(struct cay_engine *e, struct cay_engine_box *box, struct cay_job *job);
         /*
-         * Calls back for every kept layer, with or without a box; may block, start-up only. NULL without
-         * CAY_ENGINE_CAN_KEEP.
+         * Calls back for every kept layer, with or without a box; may block: only at start-up, and after
+         * its helper was replaced. NULL without CAY_ENGINE_CAN_KEEP.
          */
         int (*list_kept)(struct cay_engine *e, void (*each)(void *ctx, const char *id), void *ctx,
                          struct cay_error *err);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the engines' lists at start-up. Boxes and files without a record are removed; files stay if records
- * may have been lost. Records learn that their files are gone.
+ * Reads the engines' lists at start-up, and of an engine whose helper was replaced. Boxes and files without a
+ * record are removed; files stay if records may have been lost. At start-up records learn that their files
+ * are gone.
  */
 #include "foundation/base/str.h"
-#include "domain/sandboxes/service_priv.h"
+#include "domain/sandboxes/snapshot_priv.h"
 
 struct unowned {
         struct cay_service *service;
@@ -151,6 +152,13 @@ static void lose_layers(struct cay_engine_row *row)
         }
 }
 
+static void remove_layer(struct cay_engine_row *row, const char *id)
+{
+        row->service->report.layers_removed++;
+        cay_log_info("files without a sandbox removed", "id=%s", id);
+        cay_async_remove_box(row, id, false);
+}
+
 /* What the engine keeps for a start, beside what the store knows. */
 void cay_adopt_sort_layers(struct cay_engine_row *row)
 {
@@ -171,13 +179,38 @@ void cay_adopt_sort_layers(struct cay_engine_row *row)
                         cay_left_add(row, u.ids[i]);
                         continue;
                 }
-                s->report.layers_removed++;
-                cay_log_info("files without a sandbox removed", "id=%s", u.ids[i]);
-                cay_async_remove_box(row, u.ids[i], false);
+                remove_layer(row, u.ids[i]);
         }
         free(u.ids);
         if (s->report.unreadable == 0)
                 cay_left_note(row);
         cay_snapshots_note_missing(row);
         lose_layers(row);
+}
+
+static void on_any_layer(void *ctx, const char *id)
+{
+        add_unowned(ctx, id);
+}
+
+/*
+ * The helper that ended may have copied files, or kept them, without an answer. The list is looked at when it
+ * is complete, because other answers of the engine are handled meanwhile.
+ */
+void cay_adopt_remove_left_layers(struct cay_engine_row *row)
+{
+        struct cay_service *s = row->service;
+        struct unowned u = { .service = s, .row = row };
+        struct cay_error err = { 0 };
+
+        if (!s->ready || !(row->engine->caps & CAY_ENGINE_CAN_KEEP) || !row->files_known ||
+            row->left_count > 0 || s->env.keeps_unowned)
+                return;
+        if (row->engine->ops->list_kept(row->engine, on_any_layer, &u, &err) < 0)
+                cay_log_warn("kept files not looked at, ignoring: the next start does it",
+                             "engine=%s error=%s", row->name, err.msg);
+        for (unsigned i = 0; i < u.count; i++)
+                if (cay_table_find(s, u.ids[i]) == NULL && cay_snapshot_find(s, u.ids[i]) == NULL)
+                        remove_layer(row, u.ids[i]);
+        free(u.ids);
 }

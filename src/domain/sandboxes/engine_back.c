@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Handles an engine whose helper program was replaced. Requests to the old one may have been done without an
- * answer, so the store decides: boxes that were never reported are removed, freezers are set as stored, and
- * links are requested again at once.
+ * answer, so the store decides: boxes and files that were never reported are removed, freezers are set as
+ * stored, and links are requested again at once.
  */
 #include "foundation/base/str.h"
 #include "domain/sandboxes/service_priv.h"
@@ -60,6 +60,7 @@ void cay_service_engine_back(struct cay_service *s, const char *name)
                 return;
         cay_log_info("engine has another helper", "engine=%s", name);
         come_back(s, row, NULL, NULL);
+        cay_adopt_remove_left_layers(row);
         cay_undo_go_on_all(s);
 }
 

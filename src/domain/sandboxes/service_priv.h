@@ -689,7 +689,9 @@ void cay_adopt_sweep_spools(struct cay_service *s);               /* of commands
 /* adopt_unowned.c. For each available engine, when records are loaded. */
 void cay_adopt_remove_unowned(struct cay_engine_row *row); /* boxes */
 void cay_adopt_sort_layers(struct cay_engine_row *row);    /* kept files: found, removed, or lost */
-void cay_adopt_on_files_lost(void *ctx, const char *id);   /* ctx: the row; somebody else removed them */
+/* Of an engine that has another helper: kept files that nobody knows. */
+void cay_adopt_remove_left_layers(struct cay_engine_row *row);
+void cay_adopt_on_files_lost(void *ctx, const char *id); /* ctx: the row; somebody else removed them */
 
 /* recover.c */
 int cay_left_load(struct cay_service *s,

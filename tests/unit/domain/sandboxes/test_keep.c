@@ -181,6 +181,25 @@ static void files_without_a_sandbox_are_removed(void **state)
         assert_true(fake_engine_keeps(id));
 }
 
+/* A helper that died after a copy of files, and before its answer: the next one is asked what there is. */
+static void files_that_a_dead_helper_left_are_removed(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], other[CAY_NAME_MAX + 1];
+
+        create(t, id);
+        assert_int_equal(change(t, stop, id), CAY_OK);
+        create(t, other);
+        fake_engine_add_layer("nobodys");
+        cay_service_engine_back(t->service, "fake");
+        settle(t);
+        assert_false(fake_engine_keeps("nobodys"));
+        assert_true(fake_engine_keeps(id));
+        assert_true(fake_engine_keeps(other));
+        assert_int_equal(look(t, other).state, CAY_STATE_READY);
+        assert_int_equal(start(t, id), CAY_OK);
+}
+
 struct left {
         unsigned count;
         char id[CAY_NAME_MAX + 1];
@@ -457,6 +476,7 @@ int main(void)
                 TEST(files_that_somebody_else_removes),
                 TEST(a_start_that_fails_leaves_the_files),
                 TEST(files_without_a_sandbox_are_removed),
+                TEST(files_that_a_dead_helper_left_are_removed),
                 TEST(files_are_left_when_records_may_be_lost),
                 TEST(a_lost_database_loses_no_files),
                 TEST(a_start_under_way_leaves_the_files),
