@@ -112,6 +112,15 @@ static int connect_crowd(struct bench *b, struct guest *guests)
         return 0;
 }
 
+/* A pool may fill, and bubblewrap run, for longer than the daemon keeps an idle connection. */
+static int renew_crowd(struct guest *guests)
+{
+        for (int i = 0; i < CROWD; i++)
+                if (client_renew(&guests[i].client) < 0)
+                        return -1;
+        return 0;
+}
+
 static void close_crowd(struct guest *guests)
 {
         for (int i = 0; i < CROWD; i++)
@@ -128,7 +137,8 @@ int crowd_measure(struct bench *b, struct crowd *c, int (*before)(struct bench *
                 double ms;
                 int good;
 
-                if ((before && before(b) < 0) || run_crowd(guests, &ms) < 0 ||
+                if (client_renew(&b->client) < 0 || (before && before(b) < 0) || renew_crowd(guests) < 0 ||
+                    run_crowd(guests, &ms) < 0 || client_renew(&b->client) < 0 ||
                     end_crowd(b, guests, &good) < 0) {
                         r = -1;
                         break;

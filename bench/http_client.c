@@ -23,25 +23,42 @@ static int complain(const char *what)
         return -1;
 }
 
-int client_open(struct client *c, unsigned port, const char *token)
+static int connect_to_daemon(struct client *c)
 {
         struct sockaddr_in at = { .sin_family = AF_INET,
-                                  .sin_port = htons((unsigned short)port),
+                                  .sin_port = htons((unsigned short)c->port),
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
         struct timeval wait = { .tv_sec = WAIT_S };
         int one = 1;
 
-        memset(c, 0, sizeof(*c));
-        c->token = token;
         c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        c->buffer = malloc(CLIENT_BUFFER);
-        c->answer = calloc(1, sizeof(*c->answer));
-        if (c->fd < 0 || !c->buffer || !c->answer || connect(c->fd, (struct sockaddr *)&at, sizeof(at)) < 0)
+        if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&at, sizeof(at)) < 0)
                 return complain("connect");
         setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
         setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
         setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
         return 0;
+}
+
+int client_open(struct client *c, unsigned port, const char *token)
+{
+        memset(c, 0, sizeof(*c));
+        c->fd = -1;
+        c->port = port;
+        c->token = token;
+        c->buffer = malloc(CLIENT_BUFFER);
+        c->answer = calloc(1, sizeof(*c->answer));
+        if (!c->buffer || !c->answer)
+                return complain("no memory");
+        return connect_to_daemon(c);
+}
+
+int client_renew(struct client *c)
+{
+        if (c->fd >= 0)
+                close(c->fd);
+        c->begin = c->end = 0;
+        return connect_to_daemon(c);
 }
 
 void client_close(struct client *c)
@@ -173,6 +190,7 @@ int client_take_text(struct client *c, char *text, size_t size)
         size_t len = 0;
         ssize_t n;
 
+        text[0] = '\0';
         if (client_begin(c) < 0)
                 return -1;
         while ((n = client_read(c, &bytes)) > 0) {

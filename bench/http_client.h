@@ -16,6 +16,7 @@ enum { CLIENT_BUFFER = 262144, CLIENT_TEXT_MAX = 65536 };
 
 struct client {
         int fd;
+        unsigned port;
         const char *token; /* borrowed */
         size_t begin, end; /* of what was read and not taken yet */
         char *buffer;      /* owned: CLIENT_BUFFER bytes */
@@ -25,6 +26,8 @@ struct client {
 };
 
 int client_open(struct client *c, unsigned port, const char *token);
+/* Connects again, because the daemon may have closed a connection that was idle. Before it is timed. */
+int client_renew(struct client *c);
 void client_close(struct client *c); /* also of one that was not opened wholly (zeroed, fd -1) */
 
 /* A request with a body of JSON ("" for none). The answer is taken by client_take_text or client_begin. */
