@@ -299,6 +299,16 @@ static void remove_spool(void *ctx, const char *name)
         cay_remover_take(((struct front *)ctx)->remover, name);
 }
 
+static void recycle_spool(void *ctx, const char *name)
+{
+        cay_remover_recycle(((struct front *)ctx)->remover, name);
+}
+
+static bool reuse_spool(void *ctx, const char *name)
+{
+        return cay_remover_reuse(((struct front *)ctx)->remover, name);
+}
+
 static void remove_recording(void *ctx, const char *name)
 {
         cay_remover_take(((struct front *)ctx)->screencasts_remover, name);
@@ -336,6 +346,8 @@ static int open_service(struct front *f, struct cay_error *err)
                 .clock = &cay_store_system_clock,
                 .spool_dir = f->spool_fd,
                 .remove_spool = remove_spool,
+                .recycle_spool = recycle_spool,
+                .reuse_spool = reuse_spool,
                 .max_alive = (unsigned)c->max_sandboxes,
                 .max_alive_owner = (unsigned)c->max_sandboxes_owner,
                 .max_disk_owner = c->max_disk_owner,

@@ -54,7 +54,7 @@ struct front {
         struct cay_front_ports *ports;
         struct cay_front_engines engines;
         struct cay_store *store;
-        struct cay_remover *remover;             /* owned: of output that is let go */
+        struct cay_remover *remover;             /* owned: of output that is let go; keeps files for reuse */
         struct cay_remover *screencasts_remover; /* owned: of recordings of browsers */
         struct cay_api_keys *keys;
         struct cay_logins logins;

@@ -1,17 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A queue of names and a thread that unlinks them. See remover.h. */
+/* A queue of names and a thread that unlinks them or makes spare files of them. See remover.h. */
 #include "daemon/store/remover.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "foundation/base/cleanup.h"
 
 #define NAMES 512u
 #define NAME_SIZE 160u
+#define SPARE_NAME_SIZE 32u
+
+struct entry {
+        char name[NAME_SIZE];
+        bool is_closed; /* nobody has it open */
+};
 
 struct cay_remover {
         int folder; /* borrowed */
@@ -20,26 +30,69 @@ struct cay_remover {
         pthread_cond_t wakes;
         bool ends;
         unsigned first, count;
-        char names[NAMES][NAME_SIZE];
+        struct entry entries[NAMES];
+        unsigned spare_count;
+        uint64_t spares[CAY_REMOVER_SPARES]; /* numbers in their names */
+        uint64_t spare_last;                 /* the thread's alone */
 };
+
+static void spare_name(uint64_t number, char ret[SPARE_NAME_SIZE])
+{
+        snprintf(ret, SPARE_NAME_SIZE, CAY_REMOVER_SPARE "%" PRIu64, number);
+}
+
+/* Nothing of what it had is left. */
+static bool empty(int folder, const char *name)
+{
+        static const char zeros[CAY_REMOVER_PAGE];
+        cay_auto_close int fd = openat(folder, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        struct stat st;
+
+        if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1)
+                return false;
+        if (st.st_size > (off_t)sizeof(zeros) && ftruncate(fd, sizeof(zeros)) < 0)
+                return false;
+        return pwrite(fd, zeros, sizeof(zeros), 0) == (ssize_t)sizeof(zeros);
+}
+
+/* Without the lock. The old name goes first: whoever looks for it finds the whole file or none. */
+static bool make_spare(struct cay_remover *r, const char *name)
+{
+        char spare[SPARE_NAME_SIZE];
+
+        spare_name(++r->spare_last, spare);
+        if (renameat2(r->folder, name, r->folder, spare, RENAME_NOREPLACE) < 0)
+                return false;
+        if (empty(r->folder, spare))
+                return true;
+        unlinkat(r->folder, spare, 0);
+        return false;
+}
 
 static void *run(void *arg)
 {
         struct cay_remover *r = arg;
-        char name[NAME_SIZE];
+        struct entry e;
 
         pthread_mutex_lock(&r->lock);
         for (;;) {
+                bool is_spare;
+
                 while (r->count == 0 && !r->ends)
                         pthread_cond_wait(&r->wakes, &r->lock);
                 if (r->count == 0)
                         break;
-                memcpy(name, r->names[r->first], sizeof(name));
+                e = r->entries[r->first];
                 r->first = (r->first + 1) % NAMES;
                 r->count--;
+                is_spare = e.is_closed && !r->ends && r->spare_count < CAY_REMOVER_SPARES;
                 pthread_mutex_unlock(&r->lock);
-                unlinkat(r->folder, name, 0);
+                is_spare = is_spare && make_spare(r, e.name);
+                if (!is_spare)
+                        unlinkat(r->folder, e.name, 0);
                 pthread_mutex_lock(&r->lock);
+                if (is_spare) /* only this thread adds to them */
+                        r->spares[r->spare_count++] = r->spare_last;
         }
         pthread_mutex_unlock(&r->lock);
         return NULL;
@@ -66,15 +119,19 @@ struct cay_remover *cay_remover_new(int folder)
         return NULL;
 }
 
-void cay_remover_take(struct cay_remover *r, const char *name)
+static void take(struct cay_remover *r, const char *name, bool is_closed)
 {
         size_t len = strlen(name);
         bool is_queued;
 
         pthread_mutex_lock(&r->lock);
         is_queued = r->count < NAMES && len < NAME_SIZE;
-        if (is_queued)
-                memcpy(r->names[(r->first + r->count++) % NAMES], name, len + 1);
+        if (is_queued) {
+                struct entry *e = &r->entries[(r->first + r->count++) % NAMES];
+
+                memcpy(e->name, name, len + 1);
+                e->is_closed = is_closed;
+        }
         if (is_queued && r->count == 1)
                 pthread_cond_signal(&r->wakes);
         pthread_mutex_unlock(&r->lock);
@@ -82,8 +139,38 @@ void cay_remover_take(struct cay_remover *r, const char *name)
                 unlinkat(r->folder, name, 0);
 }
 
+void cay_remover_take(struct cay_remover *r, const char *name)
+{
+        take(r, name, false);
+}
+
+void cay_remover_recycle(struct cay_remover *r, const char *name)
+{
+        take(r, name, true);
+}
+
+bool cay_remover_reuse(struct cay_remover *r, const char *name)
+{
+        char spare[SPARE_NAME_SIZE];
+        uint64_t number = 0;
+
+        pthread_mutex_lock(&r->lock);
+        if (r->spare_count > 0)
+                number = r->spares[--r->spare_count];
+        pthread_mutex_unlock(&r->lock);
+        if (number == 0)
+                return false;
+        spare_name(number, spare);
+        if (renameat2(r->folder, spare, r->folder, name, RENAME_NOREPLACE) == 0)
+                return true;
+        unlinkat(r->folder, spare, 0);
+        return false;
+}
+
 void cay_remover_free(struct cay_remover *r)
 {
+        char spare[SPARE_NAME_SIZE];
+
         if (!r)
                 return;
         pthread_mutex_lock(&r->lock);
@@ -91,6 +178,10 @@ void cay_remover_free(struct cay_remover *r)
         pthread_cond_signal(&r->wakes);
         pthread_mutex_unlock(&r->lock);
         pthread_join(r->thread, NULL);
+        for (unsigned i = 0; i < r->spare_count; i++) {
+                spare_name(r->spares[i], spare);
+                unlinkat(r->folder, spare, 0);
+        }
         pthread_cond_destroy(&r->wakes);
         pthread_mutex_destroy(&r->lock);
         free(r);

@@ -82,7 +82,9 @@ static void unlink_spool(struct cay_exec *x)
         char name[2 * CAY_NAME_MAX + 2];
 
         cay_exec_spool_name(x, name);
-        if (env->remove_spool != NULL)
+        if (x->spool.fd < 0 && env->recycle_spool != NULL)
+                env->recycle_spool(env->ctx, name);
+        else if (env->remove_spool != NULL)
                 env->remove_spool(env->ctx, name);
         else
                 unlinkat(env->spool_dir, name, 0);
@@ -105,6 +107,8 @@ void cay_exec_remove(struct cay_exec *x)
         if (x->claim[0] != '\0')
                 cay_claim_release(x->service, x->owner, x->claim);
         x->claim[0] = '\0';
+        if (x->refs == 1) /* nobody watches it */
+                cay_spool_close(&x->spool);
         unlink_spool(x);
         x->sandbox = NULL;
         cay_exec_unref(x);

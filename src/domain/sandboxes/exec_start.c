@@ -285,13 +285,16 @@ static int send_open(struct cay_exec *x, struct cay_error *err)
 static int make_spool(struct cay_exec *x, struct cay_error *err)
 {
         const struct cay_service_env *env = &x->service->env;
+        uint64_t keep = env->spool_bytes > 0 ? env->spool_bytes : CAY_SERVICE_SPOOL_BYTES;
+        uint64_t window = cay_sandbox_window(x->sandbox);
         char name[2 * CAY_NAME_MAX + 2];
+        bool is_there;
         int r;
 
         cay_exec_spool_name(x, name);
-        r = cay_spool_create(&x->spool, env->spool_dir, name,
-                             env->spool_bytes > 0 ? env->spool_bytes : CAY_SERVICE_SPOOL_BYTES,
-                             cay_sandbox_window(x->sandbox));
+        is_there = env->reuse_spool != NULL && env->reuse_spool(env->ctx, name);
+        r = is_there ? cay_spool_reuse(&x->spool, env->spool_dir, name, keep, window)
+                     : cay_spool_create(&x->spool, env->spool_dir, name, keep, window);
         if (r < 0)
                 return cay_fail_sys(err, r == -ENOSPC || r == -EDQUOT ? CAY_NO_SPACE : CAY_INTERNAL, r,
                                     "make room for the command's output");

@@ -90,6 +90,10 @@ struct cay_service_env { /* borrowed: everything outlives the service */
         int spool_dir;                 /* a folder of its own: one output file per command; swept at start */
         /* Removes a file of that folder, perhaps later and beside the loop. NULL: removed in place. */
         void (*remove_spool)(void *ctx, const char *name);
+        /* The same for one that nobody has open: it may be kept, emptied, for reuse. NULL: none is kept. */
+        void (*recycle_spool)(void *ctx, const char *name);
+        /* Gives a kept file, one page of zeros, this name. False: there is none. NULL: never. */
+        bool (*reuse_spool)(void *ctx, const char *name);
         unsigned node, epoch; /* in every id (foundation/base/id.h) */
         bool keeps_unowned;   /* the store has lost records: files without a record are left alone */
 

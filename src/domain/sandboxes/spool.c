@@ -173,7 +173,7 @@ void cay_spool_close(struct cay_spool *sp)
         *sp = CAY_SPOOL_CLOSED;
 }
 
-int cay_spool_create(struct cay_spool *sp, int dir, const char *name, uint64_t keep, uint64_t window)
+static int begin(struct cay_spool *sp, int dir, const char *name, int flags, uint64_t keep, uint64_t window)
 {
         struct cay_spool made = {
                 .fd = -1, .keep = keep, .slack = window * CAY_SPOOL_STREAMS, .second = UINT64_MAX
@@ -182,7 +182,7 @@ int cay_spool_create(struct cay_spool *sp, int dir, const char *name, uint64_t k
 
         if (keep == 0 || keep > CAY_SPOOL_KEEP_MAX || window > CAY_SPOOL_KEEP_MAX)
                 return -EINVAL;
-        made.fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        made.fd = openat(dir, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
         if (made.fd < 0)
                 return -errno;
         /* The page must be allocated before it is mapped: a hole on a full disk raises SIGBUS. */
@@ -205,6 +205,16 @@ int cay_spool_create(struct cay_spool *sp, int dir, const char *name, uint64_t k
         memcpy(made.head->magic, MAGIC, sizeof(made.head->magic));
         *sp = made;
         return 0;
+}
+
+int cay_spool_create(struct cay_spool *sp, int dir, const char *name, uint64_t keep, uint64_t window)
+{
+        return begin(sp, dir, name, O_CREAT | O_EXCL, keep, window);
+}
+
+int cay_spool_reuse(struct cay_spool *sp, int dir, const char *name, uint64_t keep, uint64_t window)
+{
+        return begin(sp, dir, name, 0, keep, window);
 }
 
 static bool is_sound(const struct cay_spool *sp)

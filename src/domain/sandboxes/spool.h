@@ -69,6 +69,8 @@ struct cay_spool_place { /* where a reader is; zeroed to begin with */
 
 /* A new file; the window is that of each stream. 0, -EEXIST, -ENOSPC, -errno. */
 int cay_spool_create(struct cay_spool *sp, int dir, const char *name, uint64_t keep, uint64_t window);
+/* The same in a file that is there and has one page of zeros. */
+int cay_spool_reuse(struct cay_spool *sp, int dir, const char *name, uint64_t keep, uint64_t window);
 /*
  * Opens an existing one. 0, -ENOENT, -EBADMSG (unusable), -EPROTONOSUPPORT (written by an older Cay), -errno.
  * Damage further inside is found by reads.

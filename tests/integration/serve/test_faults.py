@@ -51,7 +51,17 @@ def layer_ids(d):
 
 
 def spools(d):
-    return {tuple(n.split(".")) for n in os.listdir(os.path.join(d.folder, "data", "state", "spool"))}
+    """Files with output of commands. A file that waits for the next command counts unless it is empty."""
+    folder = os.path.join(d.folder, "data", "state", "spool")
+
+    def is_empty(name):
+        try:
+            with open(os.path.join(folder, name), "rb") as f:
+                return name.startswith("spare.") and f.read() == bytes(4096)
+        except FileNotFoundError:
+            return True
+
+    return {tuple(n.split(".")) for n in os.listdir(folder) if not is_empty(n)}
 
 
 def loops(d):

@@ -142,6 +142,25 @@ static void reads_what_was_put(void **state)
         assert_int_equal(cay_spool_create(&t->sp, t->fd, "s", KEEP, WINDOW), -EEXIST);
 }
 
+static void reuses_an_empty_file(void **state)
+{
+        static const char zeros[4096];
+        struct test *t = *state;
+        int fd = openat(t->fd, "s", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+        assert_true(fd >= 0);
+        assert_int_equal(write(fd, zeros, sizeof(zeros)), sizeof(zeros));
+        close(fd);
+        assert_int_equal(cay_spool_reuse(&t->sp, t->fd, "s", KEEP, WINDOW), 0);
+        assert_int_equal(t->sp.end, 0);
+        assert_int_equal(cay_spool_put(&t->sp, 1, "new", 3, NONE), 0);
+        cay_spool_close(&t->sp);
+        assert_int_equal(cay_spool_open(&t->sp, t->fd, "s"), 0);
+        assert_int_equal(t->sp.got[1], 3);
+        cay_spool_close(&t->sp);
+        assert_int_equal(cay_spool_reuse(&t->sp, t->fd, "none", KEEP, WINDOW), -ENOENT);
+}
+
 static void keeps_the_last_bytes(void **state)
 {
         struct test *t = *state;
@@ -646,6 +665,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
                 TEST(reads_what_was_put),
+                TEST(reuses_an_empty_file),
                 TEST(keeps_the_last_bytes),
                 TEST(holds_before_a_wall),
                 TEST(refuses_a_writer_that_goes_on),
