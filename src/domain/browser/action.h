@@ -22,7 +22,7 @@
 
 #define CAY_ACTION_TIMEOUT_MS 30000u
 #define CAY_ACTION_TIMEOUT_MAX_MS 600000u
-#define CAY_ACTION_STEPS_MAX 16u
+#define CAY_ACTION_STEPS_MAX 20u
 #define CAY_ACTION_WORLD "Page.createIsolatedWorld"
 
 struct cay_action;
@@ -107,11 +107,12 @@ struct cay_action { /* embedded by its owner; zeroed, then row, args, on_done */
         /* The frame that x and y are still in; "": they are the page's. And the element that it lies in. */
         char inner[40], inner_session[CAY_CDP_SESSION_LEN + 1];
         uint64_t owner;
-        double seen_x, seen_y; /* x and y at the last look, of one in another process */
-        bool aims, is_far, keeps_why, wants_frames;
-        struct cay_frames *frames;             /* of the tab, as they were last; owned; NULL: not asked for */
-        char object[64];                       /* CDP's objectId of the element; "": none */
-        uint64_t world;                        /* id of our context in the page; 0: none */
+        bool aims, keeps_why, wants_frames;
+        bool is_far;               /* the element is in another process than the page */
+        bool is_watched;           /* then: the mouse is to come there before anything is done with it */
+        struct cay_frames *frames; /* of the tab, as they were last; owned; NULL: not asked for */
+        char object[64];           /* CDP's objectId of the element; "": none */
+        uint64_t world;            /* id of our context in the page; 0: none */
         double x, y, left, top, width, height; /* what was aimed at, in the view */
         double scroll_x, scroll_y;             /* how far the page is scrolled */
         double view_width, view_height;        /* of the frame that it is in; 0: not known */

@@ -384,6 +384,7 @@ static bool read_place(struct cay_action *a, struct cay_json_view v)
 {
         if (v.len == 0)
                 return false;
+        a->is_far = false;
         a->x = cay_action_number(v, "x");
         a->y = cay_action_number(v, "y");
         a->left = cay_action_number(v, "left");

@@ -9,8 +9,14 @@
  * under the pointer. So a place in a frame is turned into one of the view of the session around it, until it
  * is the page's: the element that the frame lies in is scrolled there, and asked for its box. What is over it
  * is asked too. Chromium answers all of that by itself; no script of a page has a part in it.
+ *
+ * Chromium's browser process passes input on to another process by where its compositor showed that one's
+ * frames last. After the page has moved, that follows some time later, so that a click at the right place
+ * could go to what was there before. Nothing tells when it has followed: waiting for frames to be drawn, or
+ * for the same place twice, is right on an idle machine alone. So the mouse is moved there first, which does
+ * no harm, and a listener in our world of the element's document says whether it came; until then the place
+ * is looked for again.
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +27,7 @@
 
 #define LOOK_TURNS 10u /* after so many looks at a page without frames it is asked for frames again */
 
-#define STILL_MS 60u
+#define REACH_MS 50u  /* until the mouse is moved again to where it did not come */
 #define FIRST_MS 100u /* until the frames of a page are looked at again: longer with many */
 #define MORE_MS 20u
 
@@ -231,20 +237,8 @@ static void go_back(struct cay_action *a)
 static enum cay_step_next look_again(struct cay_action *a)
 {
         go_back(a);
+        a->keeps_why = true;
         return CAY_STEP_AGAIN;
-}
-
-/*
- * What another process shows is where Chromium's compositor has seen it last, so that input right after the
- * page has moved would miss it: a place counts when it was found twice, some frames apart.
- */
-static bool is_still(struct cay_action *a)
-{
-        bool is_same = fabs(a->x - a->seen_x) < 1 && fabs(a->y - a->seen_y) < 1;
-
-        a->seen_x = a->x;
-        a->seen_y = a->y;
-        return is_same || !a->is_far || !a->aims;
 }
 
 /* x and y are those of the view of the session around the frame now. */
@@ -261,11 +255,8 @@ static enum cay_step_next go_out(struct cay_action *a)
         }
         a->is_far |= t && strcmp(t->session, a->inner_session) != 0;
         a->inner[0] = '\0';
-        if (is_still(a))
-                return CAY_STEP_NEXT;
-        snprintf(a->why, sizeof(a->why), "'%.120s' moves", a->args->target);
-        a->again_ms = STILL_MS;
-        return look_again(a);
+        a->keeps_why = a->is_far;
+        return CAY_STEP_NEXT;
 }
 
 /* What is there, in the document's own coordinates. For a picture it does not matter. */
@@ -328,3 +319,76 @@ const struct cay_step cay_step_owner_box = {
 const struct cay_step cay_step_owner_hit = {
         .method = "DOM.getNodeForLocation", .put = put_hit, .take = take_hit, .refused = refused_hit
 };
+
+/* Reaching */
+
+static enum cay_step_next put_watch(struct cay_action *a, struct cay_json *j)
+{
+        a->is_watched = a->is_far;
+        if (!a->is_watched)
+                return CAY_STEP_SKIP;
+        cay_action_script(a, j, "watch");
+        cay_action_script_end(j);
+        return CAY_STEP_SEND;
+}
+
+static enum cay_step_next put_watch_wheel(struct cay_action *a, struct cay_json *j)
+{
+        a->is_watched = false;
+        return a->args->direction ? put_watch(a, j) : CAY_STEP_SKIP;
+}
+
+static enum cay_step_next take_watch(struct cay_action *a, struct cay_json_view result)
+{
+        struct cay_json_view v = cay_action_value(a, result);
+
+        if (v.len == 0)
+                return CAY_STEP_FAIL;
+        return cay_json_view_is_true(cay_cdp_find(v, "gone")) ? look_again(a) : CAY_STEP_NEXT;
+}
+
+static enum cay_step_next put_reach(struct cay_action *a, struct cay_json *j)
+{
+        if (!a->is_watched)
+                return CAY_STEP_SKIP;
+        cay_action_put_text(j, "type", "mouseMoved");
+        cay_action_put_real(j, "x", a->x);
+        cay_action_put_real(j, "y", a->y);
+        return CAY_STEP_SEND;
+}
+
+static enum cay_step_next put_came(struct cay_action *a, struct cay_json *j)
+{
+        if (!a->is_watched)
+                return CAY_STEP_SKIP;
+        cay_action_script(a, j, "came");
+        cay_action_script_end(j);
+        return CAY_STEP_SEND;
+}
+
+static enum cay_step_next take_came(struct cay_action *a, struct cay_json_view result)
+{
+        struct cay_json_view v = cay_action_value(a, result);
+
+        if (v.len == 0)
+                return CAY_STEP_FAIL;
+        if (cay_json_view_is_true(cay_cdp_find(v, "came"))) {
+                a->keeps_why = false;
+                return CAY_STEP_NEXT;
+        }
+        snprintf(a->why, sizeof(a->why), "the mouse does not come to '%.100s', which is in a frame",
+                 a->args->target);
+        a->again_ms = REACH_MS;
+        return look_again(a);
+}
+
+const struct cay_step cay_step_watch = { .method = "Runtime.callFunctionOn",
+                                         .put = put_watch,
+                                         .take = take_watch };
+const struct cay_step cay_step_watch_wheel = { .method = "Runtime.callFunctionOn",
+                                               .put = put_watch_wheel,
+                                               .take = take_watch };
+const struct cay_step cay_step_reach = { .method = "Input.dispatchMouseEvent", .put = put_reach };
+const struct cay_step cay_step_came = { .method = "Runtime.callFunctionOn",
+                                        .put = put_came,
+                                        .take = take_came };

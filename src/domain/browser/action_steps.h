@@ -18,6 +18,12 @@ extern const struct cay_step cay_step_frame; /* left, top, width, height; does n
 /* action_frame.c: after either, if the element is in a frame: where that is in the page */
 extern const struct cay_step cay_step_owner, cay_step_owner_scroll, cay_step_owner_view, cay_step_owner_box,
         cay_step_owner_hit;
+/*
+ * After them, before the mouse is used: moves it to an element in another process until it has come there;
+ * skipped for others. cay_step_watch_wheel: only when the wheel is to be turned.
+ */
+extern const struct cay_step cay_step_watch, cay_step_watch_wheel, cay_step_reach, cay_step_came;
+#define CAY_STEPS_REACH(watch) watch, &cay_step_reach, &cay_step_came
 #define CAY_STEPS_AIM &cay_step_aim, CAY_STEPS_OUTWARDS
 #define CAY_STEPS_OUTWARDS                                                                                   \
         &cay_step_owner, &cay_step_owner_scroll, &cay_step_owner_view, &cay_step_owner_box,                  \

@@ -50,6 +50,17 @@ function (what, a, b) {
     return { x, y, left: whole.left, top: whole.top, width: whole.width, height: whole.height, scroll_x: win.scrollX, scroll_y: win.scrollY,
       view_width: win.innerWidth, view_height: win.innerHeight, shown: isShown(e) && right > left && bottom > top, disabled: e.matches(':disabled'), covered: isOurs ? '' : name(hit) }
   }
+  // Whether the mouse comes here: to the element, or where it was aimed at. Between processes it is passed on by what was on the screen last.
+  function watch(e) {
+    const at = aim(e), events = new AbortController()
+    if (at.gone) return at
+    if (e.nodeType !== 1) e = e.parentElement
+    const hear = m => { watched.came ||= m.isTrusted && (m.composedPath().includes(e) || (Math.abs(m.clientX - at.x) <= 2 && Math.abs(m.clientY - at.y) <= 2)) }
+    globalThis.watched?.events.abort()
+    globalThis.watched = { came: false, events }
+    for (const type of ['pointermove', 'mousemove']) e.ownerDocument.defaultView.addEventListener(type, hear, { capture: true, signal: events.signal })
+    return at
+  }
   const byValue = /^(date|time|datetime-local|month|week|color|range)$/
   function set(e, value) {
     const trial = e.cloneNode()
@@ -99,6 +110,8 @@ function (what, a, b) {
   switch (what) {
   case 'find': return find(a)
   case 'aim': return aim(this)
+  case 'watch': return watch(this)
+  case 'came': return { came: !!globalThis.watched?.came }
   case 'middle': return { x: innerWidth / 2, y: innerHeight / 2, width: innerWidth, height: innerHeight }
   case 'focus': return focus(this, a, b)
   case 'select': return select(this, a)

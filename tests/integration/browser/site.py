@@ -19,7 +19,7 @@ PAGES = {
       <select aria-label=Size onchange="top.postMessage('size ' + value, '*')"><option>S<option>L</select>
       <input type=file id=up onchange="this.files[0].text().then(t => top.postMessage('up ' + t, '*'))">
       <div style="height:500px"></div><button id=far onclick="top.postMessage('far', '*')">Press far</button>
-      <iframe src=http://127.0.0.1:8000/deep title=Deep></iframe><script>onmessage = e => { while (e.data === 'hang') ; }</script>""",
+      <iframe src=http://127.0.0.1:8000/deep title=Deep></iframe><script>onmessage = e => { while (e.data === 'hang') ; top.postMessage('at ' + scrollY, '*') }</script>""",
     "/deep": """<style>body { margin: 20px }</style><div style="height:300px"></div><button onclick="top.postMessage('deep', '*')">Press deep</button>
       <script>setTimeout(() => { document.body.insertAdjacentHTML('beforeend', '<b onclick="top.postMessage(`late`, `*`)">Press late</b>') }, 1500)</script>""",
     "/frame": "<title>Frame</title><b id=in>inside</b>",
