@@ -133,6 +133,19 @@ static const struct cay_result_field *find_member(const struct cay_result_table 
         return NULL;
 }
 
+/* "dialog.message" too: a member of a member. */
+static const struct cay_result_field *find_path(const struct cay_result_table *t, const char *path,
+                                                size_t len)
+{
+        const char *dot = memchr(path, '.', len);
+        size_t first = dot != NULL ? (size_t)(dot - path) : len;
+        const struct cay_result_field *f = find_member(t, path, first);
+
+        if (dot == NULL || f == NULL)
+                return f;
+        return f->table != NULL ? find_path(f->table, dot + 1, len - first - 1) : NULL;
+}
+
 static bool ends_with(const char *text, const char *end)
 {
         return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
@@ -189,7 +202,7 @@ static void put_said_columns(const struct cay_op *op, const struct cay_result_ta
                 path = strcspn(member, "/ ");
                 word = member + path + (member[path] == '/');
                 kind = member[path] == '/' ? strcspn(word, " ") : 0;
-                f = t != NULL ? find_member(t, member, path) : NULL;
+                f = t != NULL ? find_path(t, member, path) : NULL;
                 if (f == NULL || (kind == 0 && cell_of(f) == NULL)) {
                         fprintf(stderr, "%s: cannot show '%.*s'\n", op->name, (int)path, member);
                         is_wrong = true;

@@ -123,9 +123,12 @@ static void on_looked(struct cay_cdp_call *call)
 {
         struct cay_action *a = cay_container_of(call, struct cay_action, call);
         struct cay_json_view entries = cay_cdp_find(call->result, "entries"), key, entry, url;
+        const struct cay_target *t = cay_action_target(a);
         struct cay_json_walk walk;
         uint64_t current = 0;
 
+        if (t && t->dialog.type[0] != '\0')
+                a->dialog = t->dialog; /* of another one's answer, too */
         if (call->err.code == CAY_OK &&
             cay_json_view_u64(cay_cdp_find(call->result, "currentIndex"), &current) &&
             cay_json_view_open(entries.at, entries.len, &entries) == 0) {

@@ -89,7 +89,7 @@ struct cay_action { /* embedded by its owner; zeroed, then row, args, on_done */
         char tab[40]; /* id; "": none */
         unsigned tab_number;
         char url[1024], title[256];
-        struct cay_dialog dialog; /* that it opened */
+        struct cay_dialog dialog; /* that it opened, or that is open after it */
         unsigned opened;          /* number of a tab that opened meanwhile; 0: none */
         uint64_t begin_ms, ready_ms, acted_ms, done_ms;
         const char *type; /* of kept, when there is a choice; NULL: the row's */

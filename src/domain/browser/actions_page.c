@@ -330,7 +330,6 @@ static enum cay_step_next put_dialog(struct cay_action *a, struct cay_json *j)
 
         if (t->dialog.type[0] == '\0')
                 return cay_action_fail(a, NULL, CAY_CONFLICT, "no dialog is open in this tab");
-        a->dialog = t->dialog;
         cay_action_put_bool(j, "accept", a->args->accept);
         if (a->args->text)
                 cay_action_put_text(j, "promptText", a->args->text);

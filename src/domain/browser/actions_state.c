@@ -353,6 +353,23 @@ static void put_tabs(const struct cay_action *a, struct cay_json *j)
         cay_json_end_array(j);
 }
 
+/* Chromium tells of a tab's new address, with that as its title, and not of the title that follows. */
+static enum cay_step_next take_titles(struct cay_action *a, struct cay_json_view result)
+{
+        cay_tabs_hear_all(&a->browser->tabs, result);
+        return CAY_STEP_NEXT;
+}
+
+static enum cay_step_next refused_titles(struct cay_action *a)
+{
+        (void)a; /* those that are known are good enough */
+        return CAY_STEP_NEXT;
+}
+
+static const struct cay_step step_titles = {
+        .method = "Target.getTargets", .of_browser = true, .take = take_titles, .refused = refused_titles
+};
+
 static enum cay_step_next put_new_tab(struct cay_action *a, struct cay_json *j)
 {
         (void)a;
@@ -446,12 +463,15 @@ const struct cay_action_row cay_action_rows_state[] = {
         { "requests", 0, { NULL }, .put = put_requests },
         { "request", 0, { &step_find_request, &step_body }, .put = put_request },
         { "console", 0, { NULL }, .put = put_console },
-        { "tabs", 0, { NULL }, .put = put_tabs },
+        { "tabs", 0, { &step_titles }, .put = put_tabs },
         { "tab_open",
           CAY_ACTION_ACTS,
           { &step_new_tab, &step_attached, &cay_step_navigate, &cay_step_loaded },
           .put = cay_action_put_loaded },
-        { "tab_close", CAY_ACTION_ACTS, { &step_find_tab, &step_close, &step_closed }, .put = put_tabs },
+        { "tab_close",
+          CAY_ACTION_ACTS,
+          { &step_find_tab, &step_close, &step_closed, &step_titles },
+          .put = put_tabs },
         { "tab_select", CAY_ACTION_ACTS, { &step_find_tab, &step_activate, &step_current } },
 };
 const unsigned cay_action_rows_state_count = CAY_COUNT(cay_action_rows_state);

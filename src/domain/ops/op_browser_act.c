@@ -23,6 +23,8 @@
 #define TOOL(title, text, ...) CAY_TOOL(title, text, .group = "browser", __VA_ARGS__)
 #define READS .flags = CAY_TOOL_READS
 #define OPEN .flags = CAY_TOOL_OPEN
+/* On the command line. */
+#define ACT_SHOWS "url=url title=title dialog=dialog.type says=dialog.message opened_tab=opened_tab"
 #define TARGET ACT_TARGET(CAY_FIELD_REQUIRED, ACT_TARGET_DOC)
 
 RESULT(result_loaded, NULL, ALSO(cay_result_browser_act), MAYBE("status", NUMBER), BOOL("download"));
@@ -48,8 +50,8 @@ ACT(navigate, "POST", "navigate",
     "Goes to an address in the browser of a sandbox, and answers when the page has loaded; the browser is "
     "started if none runs",
     TOOL("Go to a page", "Opens an address and waits until it has loaded. Then: browser_outline.", OPEN),
-    CAY_OP_VERB("browser navigate", "id url", NULL, "url=url title=title status=status took=took_ms"),
-    result_loaded, 0);
+    CAY_OP_VERB("browser navigate", "id url", NULL, ACT_SHOWS " status=status took=took_ms"), result_loaded,
+    0);
 
 static const struct cay_field history_fields[] = {
         ACT_ID,      ACT_TEXT("go", go, CAY_FIELD_REQUIRED, "back, forward or reload", 16),
@@ -58,7 +60,7 @@ static const struct cay_field history_fields[] = {
 };
 ACT(history, "POST", "history", "Goes back or forward in a tab, or loads its page again",
     TOOL("Back, forward, reload", "Goes back or forward, or reloads.", OPEN),
-    CAY_OP_VERB("browser history", "id go", NULL, "url=url title=title status=status"), result_loaded, 0);
+    CAY_OP_VERB("browser history", "id go", NULL, ACT_SHOWS " status=status"), result_loaded, 0);
 
 static const struct cay_field wait_fields[] = {
         ACT_ID,
@@ -75,8 +77,7 @@ static const struct cay_field wait_fields[] = {
 };
 ACT(wait, "POST", "wait", "Waits for an element, a text, an address or the end of loading",
     TOOL("Wait for the page", "Waits for an element, text, address or load state.", READS),
-    CAY_OP_VERB("browser wait", "id target?", NULL, "url=url title=title took=took_ms"),
-    cay_result_browser_act, 0);
+    CAY_OP_VERB("browser wait", "id target?", NULL, ACT_SHOWS " took=took_ms"), cay_result_browser_act, 0);
 
 static const struct cay_field dialog_fields[] = {
         ACT_ID,
@@ -88,7 +89,7 @@ static const struct cay_field dialog_fields[] = {
 };
 ACT(dialog, "POST", "dialog", "Answers the dialog that a page shows (alert, confirm, prompt)",
     TOOL("Answer a dialog", "Answers an alert, confirm or prompt.", OPEN),
-    CAY_OP_VERB("browser dialog", "id", NULL, "url=url title=title"), cay_result_browser_act, 0);
+    CAY_OP_VERB("browser dialog", "id", NULL, ACT_SHOWS), cay_result_browser_act, 0);
 
 /* Mouse and keyboard */
 
@@ -119,7 +120,7 @@ static const struct cay_field click_fields[] = {
 ACT(click, "POST", "click",
     "Clicks an element, when it is visible and nothing covers it, and waits for the page that it leads to",
     TOOL("Click", "Clicks an element (e12, a CSS selector, text=…).", OPEN),
-    CAY_OP_VERB("browser click", "id target?", NULL, "x=x y=y url=url title=title"), result_clicked, 0);
+    CAY_OP_VERB("browser click", "id target?", NULL, "x=x y=y " ACT_SHOWS), result_clicked, 0);
 
 static const struct cay_field type_fields[] = {
         ACT_ID,
@@ -133,7 +134,7 @@ static const struct cay_field type_fields[] = {
 };
 ACT(type, "POST", "type", "Types a text into a field",
     TOOL("Type", "Types text into a field; submit presses Enter.", OPEN),
-    CAY_OP_VERB("browser type", "id text target?", NULL, "url=url title=title"), cay_result_browser_act, 0);
+    CAY_OP_VERB("browser type", "id text target?", NULL, ACT_SHOWS), cay_result_browser_act, 0);
 
 static const struct cay_field press_fields[] = {
         ACT_ID,
@@ -146,7 +147,7 @@ static const struct cay_field press_fields[] = {
 };
 ACT(press, "POST", "press", "Presses keys in a tab",
     TOOL("Press keys", "Presses keys: Enter, ctrl+a, Tab Tab Enter.", OPEN),
-    CAY_OP_VERB("browser press", "id keys", NULL, "url=url title=title"), cay_result_browser_act, 0);
+    CAY_OP_VERB("browser press", "id keys", NULL, ACT_SHOWS), cay_result_browser_act, 0);
 
 static const struct cay_field scroll_fields[] = {
         ACT_ID,
@@ -160,7 +161,7 @@ static const struct cay_field scroll_fields[] = {
 };
 ACT(scroll, "POST", "scroll", "Scrolls the page, or brings an element into view",
     TOOL("Scroll", "Scrolls, or brings an element into view.", OPEN),
-    CAY_OP_VERB("browser scroll", "id direction?", NULL, "url=url title=title"), cay_result_browser_act, 0);
+    CAY_OP_VERB("browser scroll", "id direction?", NULL, ACT_SHOWS), cay_result_browser_act, 0);
 
 static const struct cay_field select_fields[] = {
         ACT_ID,
@@ -173,7 +174,7 @@ static const struct cay_field select_fields[] = {
 };
 ACT(select, "POST", "select", "Selects options of a list (<select>), and no others",
     TOOL("Select options", "Selects options of a <select>.", OPEN),
-    CAY_OP_VERB("browser select", "id target", NULL, "selected=selected url=url"), result_selected, 0);
+    CAY_OP_VERB("browser select", "id target", NULL, "selected=selected " ACT_SHOWS), result_selected, 0);
 
 static const struct cay_field upload_fields[] = {
         ACT_ID,
@@ -186,7 +187,7 @@ static const struct cay_field upload_fields[] = {
 };
 ACT(upload, "POST", "upload", "Gives files of the sandbox to a file field of a page",
     TOOL("Upload files", "Puts files of the sandbox into a file field.", OPEN),
-    CAY_OP_VERB("browser upload", "id target", NULL, "url=url title=title"), cay_result_browser_act, 0);
+    CAY_OP_VERB("browser upload", "id target", NULL, ACT_SHOWS), cay_result_browser_act, 0);
 
 /* Looking */
 

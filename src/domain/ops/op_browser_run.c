@@ -328,6 +328,7 @@ const struct cay_op cay_op_browser_run = {
         .fields = fields,
         .args_size = sizeof(struct browse_args),
         .result = &result_page,
-        .verb = CAY_OP_VERB("browser run", "url", NULL, "url=url title=title status=status took=took_ms"),
+        .verb = CAY_OP_VERB("browser run", "url", NULL,
+                            "url=url title=title status=status value=value/json took=took_ms"),
         .run = run_browse,
 };

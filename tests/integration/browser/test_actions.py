@@ -122,8 +122,12 @@ def using(p):
     assert asked["dialog"]["type"] == "confirm" and asked["dialog"]["message"] == "sure?", asked
     p.fail(409, "the page shows a dialog and waits: confirm 'sure?'", "text")
     assert p.get("tabs")["tabs"][0]["dialog"]["message"] == "sure?"
-    p.do("dialog", accept=True)
+    assert "dialog" not in p.do("dialog", accept=True)
     assert p.value("document.title") == "true"
+    p.do("evaluate", expression="document.querySelector('#ask').onclick = () => alert(confirm('first?'))")
+    assert p.do("click", target="#ask")["dialog"]["message"] == "first?"
+    assert p.do("dialog")["dialog"]["message"] == "false"  # another one opens
+    assert "dialog" not in p.do("dialog")
     p.fail(409, "no dialog is open", "dialog")
     d = p.d
     d.must(200, "POST", f"/api/sandboxes/{p.box}/execute", {"command": ["sh", "-c", "echo -n of-the-sandbox >/tmp/u.txt"]})
@@ -194,6 +198,10 @@ def keeping(p):
     assert popped["title"] == "Form", popped  # the tab that was used stays the one that is used
     wait_for("the popup", lambda: len(p.get("tabs")["tabs"]) == 2)
     (other,) = [t for t in p.get("tabs")["tabs"] if not t["current"]]
+    wait_for("the titles", lambda: {t["title"] for t in p.get("tabs")["tabs"]} == {"Form", "Frame"})
+    p.do("evaluate", expression="document.title = 'Changed'")
+    wait_for("the new title", lambda: {t["title"] for t in p.get("tabs")["tabs"]} == {"Changed", "Frame"})
+    p.do("evaluate", expression="document.title = 'Form'")
     assert any(r["tab"] == other["tab"] and "popup" in r["url"] for r in p.get("requests")["requests"])  # its first request too
     p.do("wait", tab=str(other["tab"]), url="popup")
     opened = p.do("tabs", url=SITE + "/frame")
@@ -354,6 +362,11 @@ def test_command_line(d):
     assert json.loads(cay("text", box, "--json"))["text"].startswith("Sign up")
     assert png_size(cay("screenshot", box, "--full"))[1] > 3000
     assert b"/form" in cay("requests", box) and b"hello" in cay("console", box)
+    said = cay("click", box, "#ask").decode().split()
+    assert said[-4:] == ["dialog", "confirm", "says", "sure?"], said
+    assert b"sure?" not in cay("dialog", box)
+    assert b"false" in cay("tabs", box)
+    assert cay("run", PAGE, "--expression", "[1, 'a']").split()[-4:-2] == [b"value", b'[1,"a"]'], "a value"
     cay("open", box)
     assert b"about:blank" in cay("tabs", box)
     cay("stop", box)
