@@ -13,6 +13,7 @@
 #include "foundation/base/str.h"
 
 #define CANCEL_MS 10000u
+#define TITLES_MS 2000u
 
 static const struct cay_phase_row phases[CAY_BROWSER_PHASE_COUNT] = {
         [CAY_BROWSER_STARTING] = { "starting", CAY_PHASE_BIT(CAY_BROWSER_READY) |
@@ -133,6 +134,7 @@ static void end_browser(struct cay_browser *b, const struct cay_error *why)
         cay_cdp_mux_end(&b->mux, why);
         finish_calls(b, &b->starting, why);
         finish_calls(b, &b->stopping, NULL);
+        finish_calls(b, &b->looking, NULL);
 }
 
 void cay_browser_over(struct cay_browser *b, const struct cay_error *why)
@@ -451,6 +453,35 @@ void cay_browser_start(struct cay_browsers *bs, const struct cay_viewer *v, cons
         b->starting = call;
 }
 
+static void on_titles(struct cay_cdp_call *titles)
+{
+        struct cay_browser *b = cay_container_of(titles, struct cay_browser, titles);
+
+        if (titles->err.code == CAY_OK)
+                cay_tabs_hear_all(&b->tabs, titles->result);
+        finish_calls(b, &b->looking, NULL); /* without them: with those that are known */
+}
+
+void cay_browser_look(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
+                      struct cay_browser_call *call)
+{
+        struct cay_error err = { 0 };
+        struct cay_browser *b = cay_browser_find(bs, v, sandbox, &err);
+
+        call->next = NULL;
+        if (!b || !cay_browser_is_ready(b) || !cay_cdp_user_is_open(&b->own)) {
+                cay_job_finish(cay_loop_jobs(bs->env.loop), &call->job, b ? NULL : &err);
+                return;
+        }
+        call->next = b->looking;
+        b->looking = call;
+        if (call->next)
+                return; /* it is being asked */
+        cay_cdp_call_cancel(&b->titles);
+        b->titles.on_done = on_titles;
+        cay_cdp_call(&b->own, &b->titles, "", "Target.getTargets", NULL, TITLES_MS);
+}
+
 static bool drop_call(struct cay_browser_call **list, const struct cay_browser_call *call)
 {
         for (; *list; list = &(*list)->next) {
@@ -465,7 +496,8 @@ static bool drop_call(struct cay_browser_call **list, const struct cay_browser_c
 void cay_browser_cancel(struct cay_browsers *bs, struct cay_browser_call *call)
 {
         for (struct cay_browser *b = bs->list; b; b = b->next)
-                if (drop_call(&b->starting, call) || drop_call(&b->stopping, call))
+                if (drop_call(&b->starting, call) || drop_call(&b->stopping, call) ||
+                    drop_call(&b->looking, call))
                         return;
 }
 

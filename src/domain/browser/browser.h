@@ -109,6 +109,12 @@ struct cay_browser_call {
  */
 void cay_browser_start(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
                        const struct cay_browser_options *options, struct cay_browser_call *call);
+/*
+ * Done when cay_browser_get has the titles of a browser's tabs as they are now: Chromium does not tell when a
+ * page changes its title, so it is asked. Does not start the browser. CAY_NOT_FOUND: it has none that runs.
+ */
+void cay_browser_look(struct cay_browsers *bs, const struct cay_viewer *v, const char *sandbox,
+                      struct cay_browser_call *call);
 /* A caller that does not wait any more; may be called when it is done. */
 void cay_browser_cancel(struct cay_browsers *bs, struct cay_browser_call *call);
 /*

@@ -32,10 +32,10 @@ struct cay_browser {
         struct cay_budget_owner *payer; /* NULL: nobody */
         struct cay_cdp_mux mux;
         struct cay_cdp_user own; /* waits for the first tab, and hears of downloads */
-        struct cay_cdp_call discover, downloads_set, close, cookies, cancel;
+        struct cay_cdp_call discover, downloads_set, close, cookies, cancel, titles;
         struct cay_downloads downloads;
         struct cay_tabs tabs;
-        struct cay_browser_call *starting, *stopping; /* who waits */
+        struct cay_browser_call *starting, *stopping, *looking; /* who waits */
         struct cay_driver driver;
         struct cay_live live;
         struct cay_action *actions; /* under way */

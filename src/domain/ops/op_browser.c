@@ -132,26 +132,7 @@ static void answer_browser(struct cay_op_call *c, const char *sandbox)
         cay_op_result_answer(&o, c, CAY_OP_OK);
 }
 
-static void run_browser_get(struct cay_op_call *c)
-{
-        const struct browser_args *a = c->args;
-
-        answer_browser(c, a->id);
-}
-
-const struct cay_op cay_op_browser_get = {
-        .name = "browser_get",
-        .route = "GET /api/sandboxes/{id}/browser",
-        .doc = "Shows the browser of a sandbox: its tabs, its downloads and where its control channel is",
-        .scope = CAY_SCOPE_READ,
-        .fields = one_fields,
-        .args_size = sizeof(struct browser_args),
-        .result = &result_browser,
-        .verb = CAY_OP_VERB("browser", "id", NULL, "status=status product=product clients=clients"),
-        .run = run_browser_get,
-};
-
-/* Start and stop */
+/* Look, start and stop */
 
 struct changing {
         struct cay_browser_call change;
@@ -198,6 +179,28 @@ static struct changing *new_changing(struct cay_op_call *c, bool stops)
         cay_job_init(&s->change.job, on_changed);
         return s;
 }
+
+static void run_browser_get(struct cay_op_call *c)
+{
+        const struct browser_args *a = c->args;
+        struct cay_viewer viewer = cay_op_viewer(c);
+        struct changing *s = new_changing(c, false);
+
+        if (s)
+                cay_browser_look(c->world->browsers, &viewer, a->id, &s->change);
+}
+
+const struct cay_op cay_op_browser_get = {
+        .name = "browser_get",
+        .route = "GET /api/sandboxes/{id}/browser",
+        .doc = "Shows the browser of a sandbox: its tabs, its downloads and where its control channel is",
+        .scope = CAY_SCOPE_READ,
+        .fields = one_fields,
+        .args_size = sizeof(struct browser_args),
+        .result = &result_browser,
+        .verb = CAY_OP_VERB("browser", "id", NULL, "status=status product=product clients=clients"),
+        .run = run_browser_get,
+};
 
 static void run_browser_start(struct cay_op_call *c)
 {

@@ -108,7 +108,7 @@ const steps = {
     await sees(live.debuggerFullscreenUrl, false);
     await sees(live.debuggerFullscreenUrl + '&navbar=false', false); // as examples append it
     await framed(live.debuggerFullscreenUrl);
-    assert.deepEqual(live.pages.map(p => [p.url, typeof p.id, typeof p.debuggerUrl, typeof p.title, p.faviconUrl]), [[PAGE, 'string', 'string', 'string', '']]);
+    assert.deepEqual(live.pages.map(p => [p.url, typeof p.id, typeof p.debuggerUrl, p.title, p.faviconUrl]), [[PAGE, 'string', 'string', 'One', '']]);
     const other = await chromium.connectOverCDP(live.wsUrl);
     assert.equal(await other.contexts()[0].pages()[0].title(), 'One');
     await other.close();

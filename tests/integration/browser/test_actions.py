@@ -200,7 +200,7 @@ def keeping(p):
     (other,) = [t for t in p.get("tabs")["tabs"] if not t["current"]]
     wait_for("the titles", lambda: {t["title"] for t in p.get("tabs")["tabs"]} == {"Form", "Frame"})
     p.do("evaluate", expression="document.title = 'Changed'")
-    wait_for("the new title", lambda: {t["title"] for t in p.get("tabs")["tabs"]} == {"Changed", "Frame"})
+    wait_for("the new title", lambda: {t["title"] for t in d.must(200, "GET", path(box))["tabs"]} == {"Changed", "Frame"})
     p.do("evaluate", expression="document.title = 'Form'")
     assert any(r["tab"] == other["tab"] and "popup" in r["url"] for r in p.get("requests")["requests"])  # its first request too
     p.do("wait", tab=str(other["tab"]), url="popup")
