@@ -75,7 +75,12 @@ static void on_frame(struct cay_live_viewer *v, const struct cay_live_frame *f)
         uint64_t at_ms = cay_clock_ms() - r->begin_ms;
         cay_auto_buf struct cay_buf facts = { 0 };
         int e = put_facts(r, f, at_ms, &facts);
+        struct cay_error full = { 0 };
 
+        if (cay_service_check_disk(r->all->env.service, &full) < 0) { /* others need what is left */
+                cay_recorder_end(r, "the daemon's disk was nearly full");
+                return;
+        }
         if (r->bytes + f->len + facts.len + FACTS_MAX > r->limits.bytes) {
                 cay_recorder_end(r, "it had as many bytes as it may have");
                 return;

@@ -15,9 +15,10 @@
  * frame: the next front cuts it behind the last whole frame and ends it. Files of a sandbox that is gone are
  * removed: soon after it goes, and at the start.
  *
- * A recording is bounded in bytes, time and frames. While it runs it counts as the bytes that it may have,
- * then as what it has, as its owner's disk (max_disk_owner). The sandbox is not in use because of it, so it
- * can go idle. The browser's end ends a recording, not the other way round.
+ * A recording is bounded in bytes, time and frames, and ends when the disk's reserve is reached. While it
+ * runs it counts as the bytes that it may have, then as what it has, as its owner's disk (max_disk_owner).
+ * The sandbox is not in use because of it, so it can go idle. The browser's end ends a recording, not the
+ * other way round.
  */
 #pragma once
 

@@ -496,6 +496,8 @@ unsigned cay_service_event_watches(const struct cay_service *s, const char *owne
 /* Whether so many bytes more may be kept of an owner, beside its sandboxes. CAY_LIMIT, CAY_NO_SPACE. */
 int cay_service_check_more_disk(struct cay_service *s, const char *owner, uint64_t bytes,
                                 struct cay_error *err);
+/* CAY_NO_SPACE: less than disk_reserve is free. */
+int cay_service_check_disk(struct cay_service *s, struct cay_error *err);
 
 /* Engines */
 

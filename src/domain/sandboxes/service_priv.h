@@ -557,7 +557,6 @@ int cay_sandbox_check_new(struct cay_service *s, const struct cay_sandbox_new *w
 /* No pause, resume, stop or start while a copy of its files is made. */
 int cay_sandbox_check_still(const struct cay_sandbox *sb, struct cay_error *err);
 uint64_t cay_service_disk_of(const struct cay_service *s, const char *owner); /* sandbox_make.c: bytes */
-int cay_service_check_disk(struct cay_service *s, struct cay_error *err);     /* it is not nearly full */
 
 /* snapshot.c */
 void cay_snapshots_open(struct cay_service *s);
