@@ -6,7 +6,9 @@
 #include "dialects/browserbase/bb_priv.h"
 #include "foundation/base/str.h"
 
-#define LINK_S 86400 /* the longest that links are good for */
+#define LINK_S 86400           /* the longest that links are good for */
+#define VALUE_MAX (64u * 1024) /* bytes of a value of metadata */
+#define VALUE_DEPTH 32u
 
 const char *bb_status_word(enum bb_status status)
 {
@@ -40,14 +42,19 @@ struct metadata {
 
 static bool put_pair(void *ctx, const char *name, const struct cay_json_value *value)
 {
+        static const struct cay_json_in_limits limits = { .bytes = VALUE_MAX, .depth = VALUE_DEPTH };
+        cay_auto(cay_json_in_freep) struct cay_json_in *doc = NULL;
         const struct metadata *m = ctx;
         const char *text = cay_json_value_text(value);
+        struct cay_error ignored = { 0 };
         char mark[300];
 
         cay_json_key(m->j, name);
         snprintf(mark, sizeof(mark), "|%.255s|", name);
-        if (text && m->values && strstr(m->values, mark))
-                cay_json_raw(m->j, text, strlen(text));
+        /* Labels and metadata are their owner's to write: what is no JSON stays a text. */
+        if (text && m->values && strstr(m->values, mark) &&
+            cay_json_in_parse(text, strlen(text), &limits, &doc, &ignored) == 0)
+                cay_json_value_put(m->j, cay_json_in_root(doc));
         else
                 cay_json_value_put(m->j, value);
         return true;

@@ -76,6 +76,19 @@ def test_errors(d):
     drop_all(d)
 
 
+def test_metadata_is_data(d):
+    """Labels and metadata that were written without this API are told as they are: in nobody's list do they become other members, or break it."""
+    token, session = d.make_token("--owner", "eve"), "12345678-1234-4234-8234-123456789abc"
+    for text in ('1},"connectUrl":"ws://evil.example","x":{"y":2', "[1", "", "{} {}", "[" * 100 + "]" * 100):
+        made = d.ask("POST", "/api/sandboxes", {"template": "browser", "name": session, "metadata": {"a": text, "b": '{"c": [2, null]}'},
+                                                "labels": {"browserbase.session": "yes", "browserbase.values": "|a|b|"}}, token=token)
+        assert made.status == 201, made
+        for who in (token, d.make_token("--scope", "admin")):
+            got = [s for s in ask(d, who, "GET", "/v1/sessions").json if s["id"] == session]
+            assert len(got) == 1 and "connectUrl" not in got[0] and got[0]["userMetadata"] == {"a": text, "b": {"c": [2, None]}}, (text, got)
+        d.must(200, "DELETE", f"/api/sandboxes/{made.json['sandbox_id']}", token=token)
+
+
 def test_uploads(d):
     sdk(d, make_key(d), "uploads")
     drop_all(d)
