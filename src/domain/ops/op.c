@@ -10,6 +10,7 @@
 #include "domain/ops/result_check.h"
 
 #define FIELD_MAX 80u
+#define EVENT_KEPT (64u * 1024) /* bytes that stay allocated between the events of a stream */
 
 int cay_op_check_scope(const struct cay_op *op, const struct cay_caller *caller, struct cay_error *err)
 {
@@ -236,8 +237,11 @@ void cay_op_result_answer(struct cay_op_result *r, struct cay_op_call *c, enum c
 ssize_t cay_op_event_put(struct cay_op_result *r, struct cay_op_call *c, const char *id, const char *kind)
 {
         int why = end(r);
+        ssize_t queued = why < 0 ? why : put_event(c, id, kind, r);
 
-        return why < 0 ? why : put_event(c, id, kind, r);
+        if (r->text.cap > EVENT_KEPT) /* large ones are rare, and a stream may last long */
+                cay_buf_done(&r->text);
+        return queued;
 }
 
 void cay_op_key_text(struct cay_json *j, const char *key, const char *value)

@@ -605,11 +605,19 @@ static void start_context(struct cell *s, const struct cay_kernel *kernel)
         cay_context_start(&s->start, s->sandbox);
 }
 
+/* What finds no room is left out, which is told. */
+static void charge(struct cell *s)
+{
+        struct cay_buf *bufs[] = { &s->out[0], &s->out[1], &s->results, &s->error, &s->frames.message };
+
+        for (unsigned i = 0; s->owner && i < CAY_COUNT(bufs); i++)
+                cay_buf_charge(bufs[i], &s->owner->budget);
+}
+
 static struct cell *new_cell(struct cay_op_call *c, const char *sandbox, const uint8_t random[16])
 {
         const struct run_args *a = c->args;
         struct cell *s = calloc(1, sizeof(*s));
-        struct cay_buf *bufs[] = { &s->out[0], &s->out[1], &s->results };
 
         if (!s)
                 return NULL;
@@ -624,8 +632,7 @@ static struct cell *new_cell(struct cay_op_call *c, const char *sandbox, const u
         cay_buf_init(&s->error, CAY_FRAME_MESSAGE_MAX);
         if (c->world->budgets)
                 s->owner = cay_budget_owner_get(c->world->budgets, c->caller.owner);
-        for (unsigned i = 0; s->owner && i < 3; i++) /* what finds no room is left out, which is told */
-                cay_buf_charge(bufs[i], &s->owner->budget);
+        charge(s);
         cay_json_init(&s->results_json, &s->results);
         cay_json_begin_array(&s->results_json);
         return s;

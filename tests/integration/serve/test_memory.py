@@ -138,6 +138,56 @@ def test_kept_streams(d):
     serve_others(d, mine, other)
 
 
+HOLD = """
+import gc, json, os, time
+def inside(cell):
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+cells = [inside(c) for f in gc.get_objects() for c in getattr(f, "__closure__", None) or ()]
+mark = next(v["mark"] for v in cells if isinstance(v, dict) and "mark" in v and "sent" in v)
+def frames(kind, data):
+    for at in range(0, len(data), 4000):
+        piece = data[at:at + 4000]
+        os.write(1, b"\\x1e" + mark + (kind.upper() if at + 4000 >= len(data) else kind) + b"%04x" % len(piece) + piece)
+frames(b"e", json.dumps({"name": "E", "value": "v" * 1900000, "traceback": ""}).encode())
+frames(b"r", b"r" * 1900000)
+for at in range(0, 1900000, 4000):
+    os.write(1, b"\\x1e" + mark + b"r0fa0" + b"r" * 4000)
+time.sleep(600)
+"""
+
+
+def test_contexts(d):
+    """What runs of code have sent so far, which no answer has taken yet: errors, and results that never end."""
+    other, greedy = token_for("other"), token_for("coder")
+    mine = d.must(201, "POST", "/api/sandboxes", {}, token=other)["sandbox_id"]
+    boxes = [d.must(201, "POST", "/api/sandboxes", {}, token=greedy)["sandbox_id"] for _ in range(3)]
+    before = resident(d)
+    runs = []
+    for box in boxes:
+        for i in range(11):
+            d.must(201, "POST", f"/api/sandboxes/{box}/contexts", {"name": f"c{i}"}, token=greedy)
+            runs.append(ask_unread(d, f"/api/sandboxes/{box}/contexts/c{i}/run", {"code": HOLD}, greedy))
+
+    def has_sent(box, context):
+        return d.must(200, "GET", f"/api/sandboxes/{box}/execs/{context['exec_id']}", token=greedy)["stdout_bytes"] > 5600000
+
+    def all_sent():
+        return all(has_sent(box, c) for box in boxes for c in d.must(200, "GET", f"/api/sandboxes/{box}/contexts", token=greedy)["contexts"])
+
+    wait_for("what they send", all_sent)
+    now = resident(d)
+    print(f"{len(runs)} runs: {(now - before) >> 20} MiB are held", flush=True)
+    assert now < before + BUDGET + SLACK, f"{now >> 20} MiB, {before >> 20} before"
+    for s in runs:
+        s.close()
+    serve_others(d, mine, other)
+    for box in boxes:
+        d.must(200, "DELETE", f"/api/sandboxes/{box}", token=greedy)
+
+
 def test_bounds(d):
     """And what no budget sees: the keeper bounds the front, and sandboxes do not all go before it where the machine runs out."""
     front = d.child("cay-front")
@@ -186,7 +236,7 @@ def test_refusal_is_told(d):
 
 
 def main():
-    tests = [test_all_at_once, test_ten_owners, test_kept_streams, test_refusal_is_told, test_bounds]
+    tests = [test_all_at_once, test_ten_owners, test_kept_streams, test_contexts, test_refusal_is_told, test_bounds]
     for test in tests:
         with Daemon("--client-memory", "64m", "--rate-limit", "0", "--max-sandboxes", "4",
                     env={"SANDBOX_TOKEN_SECRET": SECRET}) as d:
