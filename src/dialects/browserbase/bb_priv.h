@@ -91,7 +91,8 @@ struct bb_request {
         const struct bb_stream_ops *stream_ops;
         size_t (*on_body)(struct bb_request *q, const void *bytes, size_t len); /* with BB_RAW_BODY */
         void (*on_body_end)(struct bb_request *q);
-        void *state; /* the row's, freed with the request by free_state */
+        struct cay_budget_owner *payer; /* of the row's buffers (bb_charge); NULL: nobody yet */
+        void *state;                    /* the row's, freed with the request by free_state */
         void (*free_state)(void *state);
         struct bb_state seen; /* of the session: bb_look */
         void (*on_seen)(struct bb_request *q);
@@ -126,6 +127,9 @@ void bb_end(struct bb_request *q);
 void bb_cut(struct bb_request *q);
 void bb_refuse_plain(struct cay_http_request *req, unsigned status,
                      const char *text); /* before there is one */
+
+/* What outlives a round of the loop counts as the caller's memory. Free the buffer with the row's state. */
+void bb_charge(struct bb_request *q, struct cay_buf *b);
 
 /* Reading. NULL, false or the default: not there, or of another type. */
 const struct cay_json_value *bb_member(const struct bb_request *q, const char *name);

@@ -134,7 +134,7 @@ static void put_pointer(struct replay *r)
 static int send_out(struct replay *r)
 {
         r->queued = bb_write(r->q, cay_buf_data(&r->out), r->out.len);
-        cay_buf_clear(&r->out);
+        cay_buf_done(&r->out);
         return r->queued < 0 ? -1 : 0;
 }
 
@@ -270,6 +270,7 @@ static void on_list(struct bb_request *q, const struct cay_json_value *answer)
         cay_tar_reader_init(&r->reader, &r->sink);
         cay_buf_init(&r->member, MEMBER_MAX);
         cay_buf_init(&r->out, EVENT_MAX);
+        bb_charge(q, &r->member); /* while the client reads nothing, what has come of a frame stays */
         bb_args_begin(q, &args);
         cay_op_key_text(&args.j, "recording", id);
         bb_ask_stream(q, "browser_record_export", &args, &ops);

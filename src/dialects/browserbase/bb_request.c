@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "domain/settings/config.h"
+#include "foundation/base/budget.h"
 #include "foundation/base/str.h"
 #include "foundation/loop/loop.h"
 
@@ -22,6 +23,7 @@ static void release_request(struct cay_deferred *d)
         if (q->free_state)
                 q->free_state(q->state);
         cay_json_in_free(q->body);
+        cay_budget_owner_put(q->payer);
         explicit_bzero(q->link, sizeof(q->link));
         free(q);
 }
@@ -296,6 +298,14 @@ void bb_ask_session(struct bb_request *q, const char *op,
 
         bb_args_begin(q, &args);
         bb_ask(q, op, &args, handle);
+}
+
+void bb_charge(struct bb_request *q, struct cay_buf *b)
+{
+        if (!q->payer && q->world->budgets)
+                q->payer = cay_budget_owner_get(q->world->budgets, q->caller.owner);
+        if (q->payer)
+                cay_buf_charge(b, &q->payer->budget);
 }
 
 /* What HTTP brings */

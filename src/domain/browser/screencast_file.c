@@ -65,6 +65,7 @@ static int write_piece(struct cay_screencast *r)
                 left -= (size_t)n;
         }
         r->bytes = place;
+        cay_buf_done(&r->piece); /* as large as a frame, of every browser that is recorded */
         return 0;
 }
 
