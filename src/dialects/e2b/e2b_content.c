@@ -196,9 +196,20 @@ static void on_not_ended(struct e2b_request *q, const struct cay_error *err)
         c->act(q); /* the volume is in use, then */
 }
 
+/* An administrator sees the sandboxes of all owners, whose volumes may have this name, too. */
+static const struct cay_json_value *find_own(const struct e2b_request *q, const struct cay_json_value *list)
+{
+        const struct cay_json_value *s;
+
+        for (size_t i = 0; (s = cay_json_value_at(list, i)); i++)
+                if (strcmp(e2b_text(s, "owner"), q->caller.owner) == 0)
+                        return s;
+        return NULL;
+}
+
 static void on_to_end(struct e2b_request *q, const struct cay_json_value *answer)
 {
-        const struct cay_json_value *s = cay_json_value_at(cay_json_value_find(answer, "sandboxes"), 0);
+        const struct cay_json_value *s = find_own(q, cay_json_value_find(answer, "sandboxes"));
         const struct content *c = q->state;
 
         if (!s || !cay_str_copy(q->sandbox, sizeof(q->sandbox), e2b_text(s, "sandbox_id"))) {

@@ -167,6 +167,16 @@ def test_volumes(d):
     mixed = tokens["other.o"][:64] + tokens["mounter"][64:]
     for bad in (mixed, tokens["mounter"][:-2], tokens["mounter"] + "00", tokens["mounter"] + "z", d.make_token("--owner", "mounter")):
         assert content("GET", bad).status == 401, bad
+    # An administrator's own volume of that name goes; who serves others' files stays.
+    admin = d.make_token("--owner", "boss", "--scope", "admin")
+    mine = d.must(201, "POST", "/volumes", {"name": "same"}, token=admin)["token"]
+    assert content("PUT", mine, b"own").status == 201 and content("GET", tokens["mounter"]).body == b"secret"
+
+    def serving():
+        return sorted(s["sandbox_id"] for s in d.must(200, "GET", "/api/sandboxes?limit=1000", token=admin)["sandboxes"] if s["owner"] == "mounter")
+
+    before = serving()
+    assert before and d.ask("DELETE", "/volumes/same", token=admin).status == 204 and serving() == before
     for owner in tokens:
         assert d.ask("DELETE", "/volumes/same", token=d.make_token("--owner", owner)).status == 204
 
