@@ -185,6 +185,12 @@ static void list_snapshots(struct e2b_request *q,
         e2b_ask(q, "snapshot_list", &args, on_list);
 }
 
+/* Names are those of the caller's snapshots; an administrator's list has all owners'. */
+static bool is_own(const struct e2b_request *q, const struct cay_json_value *snapshot)
+{
+        return strcmp(e2b_text(snapshot, "owner"), q->caller.owner) == 0;
+}
+
 /* A template goes with all of its tags; a tag alone, or a snapshot, is named as such. */
 static void on_to_remove(struct e2b_request *q, const struct cay_json_value *answer)
 {
@@ -197,7 +203,8 @@ static void on_to_remove(struct e2b_request *q, const struct cay_json_value *ans
         for (size_t i = 0; r->count < SNAPSHOTS_MAX && (snapshot = cay_json_value_at(list, i)); i++) {
                 const char *name = e2b_text(snapshot, "name"), *id = e2b_text(snapshot, "snapshot_id");
 
-                if (strcmp(id, wanted) == 0 || (name && (strcmp(name, wanted) == 0 || is_of(name, wanted))))
+                if (strcmp(id, wanted) == 0 ||
+                    (name && is_own(q, snapshot) && (strcmp(name, wanted) == 0 || is_of(name, wanted))))
                         cay_str_copy(r->names[r->count++], sizeof(r->names[0]), id);
         }
         remove_next(q);
@@ -233,7 +240,7 @@ static void on_to_tell(struct e2b_request *q, const struct cay_json_value *answe
         for (size_t i = 0; (snapshot = cay_json_value_at(list, i)); i++) {
                 const char *name = e2b_text(snapshot, "name");
 
-                if (!name || !is_of(name, template_name))
+                if (!name || !is_own(q, snapshot) || !is_of(name, template_name))
                         continue;
                 e2b_tagged_name(name, tagged);
                 cay_json_begin_object(&j);

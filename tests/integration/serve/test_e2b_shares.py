@@ -181,6 +181,23 @@ def test_volumes(d):
         assert d.ask("DELETE", "/volumes/same", token=d.make_token("--owner", owner)).status == 204
 
 
+def test_templates_of_others(d):
+    """An administrator removes a template: that of the same name of another owner stays, with its tags."""
+    boss, ann = d.make_token("--owner", "boss", "--scope", "admin"), d.make_token("--owner", "ann")
+    for token in (ann, boss):
+        box = d.must(201, "POST", "/sandboxes", {"templateID": "base"}, token=token)["sandboxID"]
+        d.must(201, "POST", f"/sandboxes/{box}/snapshots", {"name": "stack"}, token=token)
+        d.must(201, "POST", "/templates/tags", {"target": "stack", "tags": ["v1"]}, token=token)
+        assert d.ask("DELETE", f"/sandboxes/{box}", token=token).status == 204
+    assert len(d.must(200, "GET", "/templates/stack/tags", token=boss)) == len(d.must(200, "GET", "/templates/stack/tags", token=ann))
+    before = d.must(200, "GET", "/api/snapshots", token=ann)["snapshots"]
+    assert len(before) == 2, before
+    assert d.ask("DELETE", "/templates/stack", token=boss).status == 204
+    assert d.must(200, "GET", "/api/snapshots", token=ann)["snapshots"] == before
+    assert not [s for s in d.must(200, "GET", "/api/snapshots", token=boss)["snapshots"] if s["owner"] == "boss"]
+    assert d.ask("DELETE", "/templates/stack", token=ann).status == 204
+
+
 def test_signatures_cost(_):
     """Whoever asks for a signed address without a sandbox in it makes the daemon try all of them: that is charged."""
     burst, boxes = 40, 40
@@ -226,7 +243,7 @@ def test_uploads_have_a_budget(_):
         d.must(200, "POST", f"/api/sandboxes/{box}/resume", {}, token=token)
 
 
-TESTS = [test_builds, test_builds_bytes, test_only_readers, test_readers_get_no_tokens, test_watchers, test_revoked_while_it_waits, test_many_wait, test_volumes, test_signatures_cost,
+TESTS = [test_builds, test_builds_bytes, test_only_readers, test_readers_get_no_tokens, test_watchers, test_revoked_while_it_waits, test_many_wait, test_volumes, test_templates_of_others, test_signatures_cost,
          test_uploads_have_a_budget]
 
 
