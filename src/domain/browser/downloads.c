@@ -36,16 +36,20 @@ static bool is_guid(const char *text)
         return len == 36 && text[len] == '\0';
 }
 
-/* The page chose it: the last part of a path, and no name that begins with a dot. */
+/*
+ * The page chose it: the last part of a path, also of one for Windows, where archives are unpacked, too; and
+ * no name that begins with a dot, or has characters that a terminal obeys.
+ */
 static void copy_name(struct cay_download *item, const char *name)
 {
-        const char *slash = strrchr(name, '/');
-
-        if (slash)
-                name = slash + 1;
+        for (size_t len; name[len = strcspn(name, "/\\")]; name += len + 1)
+                ;
         while (*name == '.')
                 name++;
         cay_str_copy(item->name, sizeof(item->name), *name ? name : "download");
+        for (char *at = item->name; *at; at++)
+                if ((unsigned char)*at < ' ' || *at == 0x7f)
+                        *at = '_';
 }
 
 static void begin(struct cay_downloads *d, const char *guid, const struct cay_cdp_message *event,

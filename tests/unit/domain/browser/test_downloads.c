@@ -79,6 +79,24 @@ static void test_ids(void **state)
         assert_int_equal(list.count, 0);
 }
 
+/* A browser in somebody's power says any name: it is put into archives, and shown. */
+static void test_names(void **state)
+{
+        static const struct {
+                const char *said, *kept;
+        } rows[] = { { "a/b/c.txt", "c.txt" },   { "/etc/passwd", "passwd" },
+                     { "..", "download" },       { "x/..", "download" },
+                     { "a/", "download" },       { "..\\\\..\\\\run.exe", "run.exe" },
+                     { "c:\\\\a/..\\\\b", "b" }, { "a\\u001b]0;b\\u0007\\n.txt", "a_]0;b__.txt" } };
+
+        (void)state;
+        for (unsigned i = 0; i < CAY_COUNT(rows); i++) {
+                begin(i, rows[i].said);
+                assert_string_equal(list.items[i].name, rows[i].kept);
+        }
+        cay_downloads_done(&list);
+}
+
 static void test_many(void **state)
 {
         (void)state;
@@ -97,6 +115,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_list),
                 cmocka_unit_test(test_ids),
+                cmocka_unit_test(test_names),
                 cmocka_unit_test(test_many),
         };
 
