@@ -7,6 +7,7 @@ import io
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -59,6 +60,41 @@ def test_life(d):
 def test_recording(d):
     sdk(d, make_key(d), "recording")
     drop_all(d)
+
+
+NOISE = """document.body.innerHTML = '<canvas width=1900 height=1100>'; const c = document.querySelector('canvas').getContext('2d');
+  setInterval(() => { const i = c.createImageData(1900, 1100); const n = new Uint32Array(i.data.buffer);
+  for (let k = 0; k < n.length; k++) n[k] = Math.random() * 2 ** 32 | 0xff000000; c.putImageData(i, 0, 0) }, 300) && 0"""
+
+
+def resident(d):
+    with open(f"/proc/{d.child('cay-front')}/status", encoding="utf-8") as f:
+        return next(int(line.split()[1]) << 10 for line in f if line.startswith("VmRSS:"))
+
+
+def unread_recordings():
+    """Clients that ask for a recording with large frames and read nothing: what the daemon holds for them is within their owner's budget."""
+    with Daemon("--client-memory", "64m", "--rate-limit", "0") as d:
+        key = make_key(d)
+        session = ask(d, key, "POST", "/v1/sessions", {"browserSettings": {"recordSession": True, "viewport": {"width": 1900, "height": 1100}}}).json["id"]
+        box = f"/api/sandboxes/{session}/browser"
+        d.must(200, "POST", box + "/evaluate", {"expression": NOISE}, token=key)
+        wait_for("frames", lambda: d.must(200, "GET", box + "/recordings", token=key)["recordings"][0]["frames"] > 12)
+        before, clients = resident(d), []
+        for _ in range(200):
+            clients.append(socket.socket())
+            clients[-1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            clients[-1].connect(("127.0.0.1", d.port))
+            clients[-1].sendall(f"GET /v1/sessions/{session}/recording HTTP/1.1\r\nHost: localhost\r\nX-BB-API-Key: {key}\r\n\r\n".encode())
+        for c in clients:
+            c.settimeout(PATIENCE_S)
+            c.recv(1)
+        grown = resident(d) - before
+        print(f"  {grown >> 20} MiB for {len(clients)} clients", flush=True)
+        assert grown < 104 << 20, grown
+        for c in clients:
+            c.close()
+        drop_all(d)
 
 
 def test_errors(d):
@@ -225,6 +261,9 @@ def main():
             if name.startswith("test_") and (not wanted or name in wanted):
                 test(d)
                 print("ok", name, flush=True)
+    if not wanted or "unread_recordings" in wanted:
+        unread_recordings()
+        print("ok unread_recordings", flush=True)
 
 
 if __name__ == "__main__":
