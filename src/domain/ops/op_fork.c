@@ -141,6 +141,8 @@ static void on_destroyed(struct cay_job *job)
 {
         struct one *o = cay_container_of(job, struct one, destroy.job);
 
+        if (job->err.code != CAY_OK) /* its engine is gone: none of them is to stay */
+                cay_service_discard(o->fork->call->world->service, &o->fork->viewer, o->id);
         if (--o->fork->pending == 0)
                 fail(o->fork);
 }

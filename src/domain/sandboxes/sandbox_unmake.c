@@ -391,6 +391,19 @@ void cay_service_destroy(struct cay_service *s, const struct cay_viewer *v, cons
         }
 }
 
+void cay_service_discard(struct cay_service *s, const struct cay_viewer *v, const char *id)
+{
+        struct cay_error ignored = { 0 };
+        struct cay_sandbox *sb = cay_table_get(s, v, id, &ignored);
+
+        if (sb == NULL)
+                return;
+        sb->options.on_timeout = NULL;
+        sb->expires_ms = cay_service_now(s);
+        cay_sandbox_store_again(sb);
+        cay_tick_sandbox(sb, 0);
+}
+
 /* Boxes that do not answer or are gone */
 
 static void on_fail_stored(struct cay_async *e, const struct cay_error *err)

@@ -316,6 +316,10 @@ void cay_service_resume(struct cay_service *s, const struct cay_viewer *v, const
 /* Destroys it and all that belongs to it, in any state; waits while a box is being made or removed. */
 void cay_service_destroy(struct cay_service *s, const struct cay_viewer *v, const char *id,
                          struct cay_service_call *c);
+/*
+ * One that could not be destroyed, and that nobody was told of: it ends as soon as its engine can do that.
+ */
+void cay_service_discard(struct cay_service *s, const struct cay_viewer *v, const char *id);
 /* How long it lives from now on, and how long it may be idle; what is not set stays. 0: unlimited. */
 struct cay_service_life {
         bool set_timeout, set_idle;

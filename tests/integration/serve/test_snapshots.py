@@ -237,6 +237,29 @@ def test_fork(d):
     all_gone(d)
 
 
+def test_fork_killed(d):
+    """The warden dies at some moment of a fork: the forks are all there, or none is left, nor any of their files."""
+    box = d.make(limits={"disk": "60m"})
+    d.run(box, "echo one > /workspace/f; sync")
+    for patience in [0, 0.01, 0.02, 0.04, 0.07, 0.13]:
+        t = threading.Timer(patience, lambda: os.kill(d.child("cay-warden"), signal.SIGKILL))
+        t.start()
+        r = d.ask("POST", f"/api/sandboxes/{box}/fork", {"count": 4})
+        t.join()
+        made = [s["sandbox_id"] for s in r.json["sandboxes"]] if r.status == 201 else []
+        wait_for("the next warden", lambda: d.ask("POST", "/api/run", {"command": "true"}).status == 200)
+        wait_for("what is wanted alone", lambda: sorted(s["sandbox_id"] for s in d.must(200, "GET", "/api/sandboxes")["sandboxes"])
+                 == sorted([box, *made]))
+        wait_for("its files alone", lambda: sorted(layers(d)) == sorted(i + ".img" for i in [box, *made]))
+        for one in made:
+            d.start_again(one)
+            assert d.run(one, "cat /workspace/f")["stdout"] == "one\n"
+        remove(d, *made)
+        d.start_again(box)
+    remove(d, box)
+    all_gone(d)
+
+
 def test_cli(d):
     def cay(*argv):
         env = dict(d.environment(), CAY_URL="unix:" + os.path.join(d.folder, "data", "cay.sock"))

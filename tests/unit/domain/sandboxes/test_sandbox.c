@@ -361,6 +361,32 @@ static void two_who_stop_it_at_once(void **state)
         assert_string_equal(b.call.id, id);
 }
 
+/* What is left of a request that failed goes when its engine can remove it, also if it was to rest then. */
+static void one_that_nobody_wants_goes_later(void **state)
+{
+        struct test *t = *state;
+        struct cay_sandbox_new what = plain();
+        struct cay_sandbox_view view;
+        struct cay_error err = { 0 };
+        struct call c;
+        char id[CAY_NAME_MAX + 1];
+
+        what.options.on_timeout = "stop";
+        what.timeout_ms = 3600 * 1000;
+        assert_int_equal(try_create(t, &what, &c), CAY_OK);
+        memcpy(id, c.call.id, sizeof(id));
+        fake_plan.destroy_fails = CAY_UNAVAILABLE;
+        assert_int_equal(change(t, destroy, id), CAY_UNAVAILABLE);
+        cay_service_discard(t->service, &me, id);
+        settle(t);
+        assert_int_equal(cay_service_get(t->service, &me, id, &view, &err), 0);
+        fake_plan.destroy_fails = CAY_OK;
+        cay_service_tick(t->service);
+        wait_for(t, cay_service_get(t->service, &me, id, &view, &err) < 0);
+        assert_int_equal(fake_engine_boxes(), 0);
+        cay_service_discard(t->service, &me, id); /* is gone */
+}
+
 static void a_second_story_is_refused(void **state)
 {
         struct test *t = *state;
@@ -848,6 +874,7 @@ int main(void)
                 TEST(claims_are_single_use),
                 TEST(stop_and_start),
                 TEST(two_who_stop_it_at_once),
+                TEST(one_that_nobody_wants_goes_later),
                 TEST(a_second_story_is_refused),
                 TEST(a_start_that_fails_changes_nothing),
                 TEST(destroy_takes_everything),
