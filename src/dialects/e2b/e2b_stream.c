@@ -148,6 +148,31 @@ const char *e2b_user(struct e2b_request *q, bool in_query)
         return known_user(q, cay_buf_data(&name), strcspn(cay_buf_data(&name), ":"));
 }
 
+/* An absolute path without what means nothing: "//", "/.", a slash at its end; goes_up: and without "..". */
+static void clean_path(char *path, bool goes_up)
+{
+        char *end = path;
+
+        for (const char *at = path; *at != '\0';) {
+                size_t len;
+
+                at += strspn(at, "/");
+                len = strcspn(at, "/");
+                if (goes_up && len == 2 && memcmp(at, "..", 2) == 0) {
+                        while (end > path && *--end != '/')
+                                ;
+                } else if (len > 0 && !(len == 1 && at[0] == '.')) {
+                        *end++ = '/';
+                        memmove(end, at, len);
+                        end += len;
+                }
+                at += len;
+        }
+        if (end == path)
+                *end++ = '/';
+        *end = '\0';
+}
+
 int e2b_path(struct e2b_request *q, const char *user, const char *path, char ret[E2B_PATH_MAX])
 {
         const char *home = e2b_is_root(user) ? "/root" : "/home/user", *rest = path ? path : "", *workdir;
@@ -169,7 +194,6 @@ int e2b_path(struct e2b_request *q, const char *user, const char *path, char ret
                 e2b_refuse(q, CAY_INVALID, "path: longer than %u bytes", E2B_PATH_MAX - 1);
                 return -1;
         }
-        while (len > 1 && ret[len - 1] == '/')
-                ret[--len] = '\0';
+        clean_path(ret, !path || path[0] != '/'); /* the kernel's way up from a link is another one */
         return 0;
 }
