@@ -6,12 +6,14 @@
 
 _Static_assert(sizeof(((struct cay_op_call *)NULL)->confirm) == CAY_CONFIRM_TOKEN + 1, "a token fits");
 
-/* Where templates are listed, for callers of each dialect; /sandbox has no such list. */
+/* Where templates are listed, for callers of each dialect; some have no such list. */
 static const char *const lists[CAY_OP_DIALECT_COUNT] = {
         [CAY_OP_REST] = "; GET /api/templates lists them",
         [CAY_OP_CONTAINERS] = "; GET /containers lists them",
         [CAY_OP_SERVICE] = "",
         [CAY_OP_MCP] = "; container_list lists them",
+        [CAY_OP_E2B] = "",
+        [CAY_OP_BROWSERBASE] = "",
 };
 
 const char *cay_op_unnamed_template(const struct cay_op_call *c)

@@ -50,6 +50,13 @@ static void finding(void **state)
         assert_int_equal(cay_op_find_template(&call, "none", &t, &err), -1);
         assert_int_equal(err.code, CAY_NOT_FOUND);
         assert_non_null(strstr(err.msg, "GET /api/templates"));
+        for (unsigned i = 0; i < CAY_OP_DIALECT_COUNT; i++) {
+                const struct cay_op_call other = { .world = &world, .dialect = (enum cay_op_dialect)i };
+
+                assert_int_equal(cay_op_find_template(&other, "none", &t, &err), -1);
+                assert_non_null(strstr(err.msg, "'none' does not exist"));
+                assert_null(strstr(err.msg, "(null)"));
+        }
         assert_int_equal(cay_op_find_template(&bare_call, "none", &t, &err), 0); /* the service decides */
         assert_null(t);
 }
