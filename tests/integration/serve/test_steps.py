@@ -307,6 +307,8 @@ def test_cli(d):
     assert cay(d, "exec", "one", "--", "sh", "-c", "echo y > /workspace/g").returncode == 0
     r = cay(d, "diff", "one", "1", "2")
     assert "/workspace/f" in r.stdout and "/workspace/g" not in r.stdout, r
+    r = cay(d, "diff", "one", "99")
+    assert r.returncode != 0 and "has no step 99" in r.stdout and "kept run" not in r.stdout, r
     r = cay(d, "undo", "one")
     assert r.returncode == 0, r
     r = cay(d, "undo", "one", "1")
