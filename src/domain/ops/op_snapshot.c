@@ -209,7 +209,10 @@ const struct cay_op cay_op_snapshot_remove = {
         .fields = one_fields,
         .args_size = sizeof(struct args),
         .result = &result_removed,
-        .tool = CAY_TOOL("Remove a snapshot", NULL, .group = "time"),
+        .tool = CAY_TOOL("Remove a snapshot", NULL,
+                         .params = CAY_TOOL_PARAMS(
+                                 { "snapshot", "snapshot", NULL, NULL, true, "snapshot_id name id" }),
+                         .group = "time"),
         .verb = CAY_OP_VERB("snapshot rm", "snapshot+",
                             "Removes snapshots. Sandboxes that were made of them keep their files.",
                             "removed=snapshot_id"),

@@ -451,6 +451,29 @@ def test_groups(d):
         assert a.status == 400 and "network" in a.json["error"]["message"], a
 
 
+def test_time(d):
+    """What an agent alone can do: steps, what they changed, going back, a replay, copies under a name, and sandboxes of them."""
+    s = Session(d, path="/mcp?tools=time")
+    box = s.good("sandbox_create", checkpoint=True, record=True)["sandbox_id"]
+    for c in ("echo one > f", "echo two > f; echo new > g"):
+        s.good("run_command", sandbox_id=box, command=c)
+    newest = s.good("step_list", sandbox_id=box)["steps"][0]
+    assert newest["before"] == "echo two > f; echo new > g", newest
+    changes = {(c["change"], c["name"]) for c in s.good("step_diff", sandbox_id=box)["changes"]}
+    assert changes == {("changed", "/workspace/f"), ("added", "/workspace/g")}, changes
+    assert s.good("sandbox_replay", sandbox_id=box)["same"] is True
+    assert s.good("sandbox_undo", sandbox_id=box)["step"] == newest["step"]
+    shot = s.must("tools/call", {"name": "snapshot_create", "arguments": {"sandbox_id": box, "name": "mcp-base"}})["structuredContent"]["snapshot_id"]
+    other = s.good("sandbox_create", snapshot="mcp-base")["sandbox_id"]
+    forks = [f["sandbox_id"] for f in s.good("sandbox_fork", sandbox_id="mcp-base", count=2)["sandboxes"]]
+    for one in (box, other, *forks):
+        assert s.good("run_command", sandbox_id=one, command="cat f; test ! -e g")["stdout"] == "one\n"
+        s.good("sandbox_destroy", sandbox_id=one)
+    assert [n["snapshot_id"] for n in s.good("snapshot_list")["snapshots"]] == [shot]
+    s.good("snapshot_remove", snapshot_id=shot)
+    s.end()
+
+
 def test_groups_in_lines(d):
     """`cay mcp`: a client is told that its list has changed; --tools asks at once."""
     hello = request("initialize", {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}})
@@ -745,6 +768,6 @@ def test_crowd(d):
     s.end()
 
 
-TESTS = [test_commands, test_once, test_advice, test_output, test_files, test_progress, test_tasks, test_task_asks, test_schemas, test_groups, test_groups_in_lines, test_pages,
+TESTS = [test_commands, test_once, test_advice, test_output, test_files, test_progress, test_tasks, test_task_asks, test_schemas, test_groups, test_time, test_groups_in_lines, test_pages,
          test_complete, test_setups, test_confirm, test_find, test_texts, test_crowd]
 run(TESTS)
