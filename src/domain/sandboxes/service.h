@@ -517,7 +517,6 @@ struct cay_engine_view {
         unsigned alive; /* sandboxes that it has a box of */
 };
 
-/* The nth in order of preference; false after the last. */
 /* The engine of this name lost its helper program and has a new one (cay_engine_ops.reopen_take). */
 void cay_service_engine_back(struct cay_service *s, const char *name);
 /*
@@ -542,6 +541,7 @@ void cay_service_machine_news(struct cay_service *s, const char *owner, const ch
  */
 bool cay_service_machine_may_have(struct cay_service *s, const char *engine, const char *owner,
                                   const char *machine, const char *id);
+/* The nth in order of preference; false after the last. */
 bool cay_service_engine_at(struct cay_service *s, unsigned nr, struct cay_engine_view *ret);
 /*
  * The engine that a request means: by name; NULL or "auto" is the default. CAY_INVALID: unknown name, err
