@@ -83,6 +83,17 @@ void cay_op_fail(struct cay_op_call *c, const struct cay_error *err, const char 
         c->responder->fail(c, &told, field);
 }
 
+bool cay_op_get_sandbox(struct cay_op_call *c, const char *id, struct cay_sandbox_view *ret)
+{
+        struct cay_viewer viewer = cay_op_viewer(c);
+        struct cay_error err = { 0 };
+
+        if (cay_service_get(c->world->service, &viewer, id, ret, &err) == 0)
+                return true;
+        cay_op_fail(c, &err, "id");
+        return false;
+}
+
 void cay_op_fail_memory(struct cay_op_call *c)
 {
         struct cay_error err = { 0 };

@@ -259,6 +259,8 @@ void cay_op_run(struct cay_op_call *c);
 /* Whether a name can be given to an owner; only the kernel gives names of unix peers. */
 int cay_op_check_owner(const char *owner, struct cay_error *err);
 struct cay_viewer cay_op_viewer(const struct cay_op_call *c);
+/* The sandbox with this id or name, as the caller sees it. false: the call is answered; its field is id. */
+bool cay_op_get_sandbox(struct cay_op_call *c, const char *id, struct cay_sandbox_view *ret);
 void cay_op_fail(struct cay_op_call *c, const struct cay_error *err, const char *field);
 void cay_op_fail_memory(struct cay_op_call *c);
 /* The responder's functions, or their base. The call is invalid after end and abort. */

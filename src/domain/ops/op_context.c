@@ -284,15 +284,12 @@ static void put_listed(void *ctx, const struct cay_exec_view *view)
 static void run_context_list(struct cay_op_call *c)
 {
         const struct context_args *a = c->args;
-        struct cay_viewer viewer = cay_op_viewer(c);
         struct cay_sandbox_view view;
         struct cay_error err = { 0 };
         struct cay_op_result o;
 
-        if (cay_service_get(c->world->service, &viewer, a->id, &view, &err) < 0) {
-                cay_op_fail(c, &err, "id");
+        if (!cay_op_get_sandbox(c, a->id, &view))
                 return;
-        }
         cay_op_result_begin(&o, c);
         cay_json_key(&o.j, "contexts");
         cay_json_begin_array(&o.j);

@@ -179,13 +179,11 @@ static void run_desktop_get(struct cay_op_call *c)
         struct cay_viewer viewer = cay_op_viewer(c);
         struct cay_sandbox_view box;
         struct cay_exec_view view;
-        struct cay_error err = { 0 }, none = { 0 };
+        struct cay_error none = { 0 };
         struct cay_computer *m;
 
-        if (cay_service_get(c->world->service, &viewer, a->id, &box, &err) < 0) {
-                cay_op_fail(c, &err, "id");
+        if (!cay_op_get_sandbox(c, a->id, &box))
                 return;
-        }
         if ((box.state != CAY_STATE_READY && box.state != CAY_STATE_BUSY) ||
             cay_desktop_find(c->world, &viewer, box.id, &view, &none) < 0 || view.state == CAY_EXEC_ENDED) {
                 answer(c, box.id, 0, 0, CAY_OP_OK);
@@ -224,10 +222,8 @@ static void run_desktop_stop(struct cay_op_call *c)
         struct cay_error err = { 0 }, none = { 0 };
         char sandbox[CAY_NAME_MAX + 1];
 
-        if (cay_service_get(c->world->service, &viewer, a->id, &box, &err) < 0) {
-                cay_op_fail(c, &err, "id");
+        if (!cay_op_get_sandbox(c, a->id, &box))
                 return;
-        }
         cay_str_copy(sandbox, sizeof(sandbox), box.id);
         if (cay_desktop_find(c->world, &viewer, sandbox, &view, &none) == 0 &&
             ((view.state != CAY_EXEC_ENDED &&

@@ -301,10 +301,8 @@ static void run(struct cay_op_call *c)
         struct cay_error err = { 0 };
         struct update *u;
 
-        if (cay_service_get(c->world->service, &viewer, a->id, &view, &err) < 0) {
-                cay_op_fail(c, &err, "id");
+        if (!cay_op_get_sandbox(c, a->id, &view))
                 return;
-        }
         u = calloc(1, sizeof(*u));
         if (!u) {
                 cay_op_fail_memory(c);

@@ -177,15 +177,11 @@ static const struct cay_field get_fields[] = {
 static void run_get(struct cay_op_call *c)
 {
         const struct get_args *a = c->args;
-        struct cay_viewer viewer = cay_op_viewer(c);
         struct cay_sandbox_view view;
-        struct cay_error err = { 0 };
         struct cay_op_result o;
 
-        if (cay_service_get(c->world->service, &viewer, a->id, &view, &err) < 0) {
-                cay_op_fail(c, &err, "id");
+        if (!cay_op_get_sandbox(c, a->id, &view))
                 return;
-        }
         cay_op_result_begin(&o, c);
         cay_op_put_sandbox(&o.j, &view, c->dialect);
         cay_op_result_answer(&o, c, CAY_OP_OK);

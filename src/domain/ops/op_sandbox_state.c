@@ -82,14 +82,11 @@ static struct change *begin(struct cay_op_call *c, struct cay_viewer *viewer)
 {
         const struct args *a = c->args;
         struct cay_sandbox_view view;
-        struct cay_error err = { 0 };
         struct change *s;
 
         *viewer = cay_op_viewer(c);
-        if (cay_service_get(c->world->service, viewer, a->id, &view, &err) < 0) {
-                cay_op_fail(c, &err, "id");
+        if (!cay_op_get_sandbox(c, a->id, &view))
                 return NULL;
-        }
         s = calloc(1, sizeof(*s));
         if (!s) {
                 cay_op_fail_memory(c);

@@ -60,13 +60,10 @@ static void run_list(struct cay_op_call *c)
         const struct cay_viewer viewer = cay_op_viewer(c);
         struct listing l = { 0 };
         struct cay_sandbox_view view;
-        struct cay_error err = { 0 };
         char id[CAY_NAME_MAX + 1];
 
-        if (cay_service_get(c->world->service, &viewer, a->id, &view, &err) < 0) {
-                cay_op_fail(c, &err, "id");
+        if (!cay_op_get_sandbox(c, a->id, &view))
                 return;
-        }
         cay_str_copy(id, sizeof(id), view.id);
         cay_op_result_begin(&l.o, c);
         cay_op_key_text(&l.o.j, "sandbox_id", id);
@@ -150,10 +147,8 @@ static void run_undo(struct cay_op_call *c)
         struct cay_error err = { 0 };
         struct undo *u;
 
-        if (cay_service_get(service, &viewer, a->id, &view, &err) < 0) {
-                cay_op_fail(c, &err, "id");
+        if (!cay_op_get_sandbox(c, a->id, &view))
                 return;
-        }
         if (cay_service_step_get(service, &viewer, view.id, a->step, &step, &err) < 0) {
                 cay_op_fail(c, &err, "step");
                 return;

@@ -283,15 +283,12 @@ static void run(struct cay_op_call *c)
 {
         const struct args *a = c->args;
         struct cay_error err = { 0 };
-        struct cay_viewer viewer = cay_op_viewer(c);
         struct cay_sandbox_view view;
         enum cay_test_format format;
         struct work *s;
 
-        if (cay_service_get(c->world->service, &viewer, a->id, &view, &err) < 0) {
-                cay_op_fail(c, &err, "id");
+        if (!cay_op_get_sandbox(c, a->id, &view))
                 return;
-        }
         if (find_format(a->format, &format, &err) < 0) {
                 cay_op_fail(c, &err, "format");
                 return;
