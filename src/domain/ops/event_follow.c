@@ -95,11 +95,9 @@ void cay_op_event_follow(struct cay_op_call *c, const struct cay_op_follow *what
                 cay_op_fail(c, &err, NULL);
                 return;
         }
-        f = calloc(1, sizeof(*f));
-        if (!f) {
-                cay_op_fail_memory(c);
+        f = cay_op_alloc(c, sizeof(*f));
+        if (!f)
                 return;
-        }
         cay_follower_init(&f->base, c, ask);
         cay_str_copy(f->kind, sizeof(f->kind), what->kind ? what->kind : "");
         if (what->sandbox)

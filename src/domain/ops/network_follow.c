@@ -91,11 +91,9 @@ void cay_op_network_follow(struct cay_op_call *c, const char *id, uint64_t from)
                 cay_op_fail(c, &err, NULL);
                 return;
         }
-        f = calloc(1, sizeof(*f));
-        if (!f) {
-                cay_op_fail_memory(c);
+        f = cay_op_alloc(c, sizeof(*f));
+        if (!f)
                 return;
-        }
         cay_follower_init(&f->base, c, ask);
         cay_str_copy(f->sandbox, sizeof(f->sandbox), view.id);
         f->from = from;

@@ -102,6 +102,15 @@ void cay_op_fail_memory(struct cay_op_call *c)
         c->responder->fail(c, &err, NULL);
 }
 
+void *cay_op_alloc(struct cay_op_call *c, size_t size)
+{
+        void *state = calloc(1, size);
+
+        if (!state)
+                cay_op_fail_memory(c);
+        return state;
+}
+
 int cay_op_begin(struct cay_op_call *c, const struct cay_op_bytes *bytes)
 {
         if (c->responder->begin)

@@ -263,6 +263,8 @@ struct cay_viewer cay_op_viewer(const struct cay_op_call *c);
 bool cay_op_get_sandbox(struct cay_op_call *c, const char *id, struct cay_sandbox_view *ret);
 void cay_op_fail(struct cay_op_call *c, const struct cay_error *err, const char *field);
 void cay_op_fail_memory(struct cay_op_call *c);
+/* Zeroed memory for the call's state, to be freed. NULL: there is none, and the call is answered. */
+void *cay_op_alloc(struct cay_op_call *c, size_t size);
 /* The responder's functions, or their base. The call is invalid after end and abort. */
 int cay_op_begin(struct cay_op_call *c, const struct cay_op_bytes *bytes);
 ssize_t cay_op_write(struct cay_op_call *c, const void *bytes, size_t len);

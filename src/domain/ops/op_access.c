@@ -210,11 +210,9 @@ static void run_key_make(struct cay_op_call *c)
                 cay_op_fail(c, &err, NULL);
                 return;
         }
-        s = calloc(1, sizeof(*s));
-        if (!s) {
-                cay_op_fail_memory(c);
+        s = cay_op_alloc(c, sizeof(*s));
+        if (!s)
                 return;
-        }
         s->call = c;
         if (cay_api_keys_make(c->world->keys, (enum cay_api_key_form)form, a->owner, scopes,
                               a->label ? a->label : "", wall_ms(c), s->text, &record, &err) < 0) {
@@ -291,11 +289,9 @@ static void run_key_revoke(struct cay_op_call *c)
                 cay_op_fail(c, &err, "key");
                 return;
         }
-        s = calloc(1, sizeof(*s));
-        if (!s) {
-                cay_op_fail_memory(c);
+        s = cay_op_alloc(c, sizeof(*s));
+        if (!s)
                 return;
-        }
         s->call = c;
         store_key(s, record);
 }

@@ -357,11 +357,9 @@ static void run_exec_run(struct cay_op_call *c)
         }
         if (what.timeout_ms == 0)
                 what.timeout_ms = bound_default(c, a->tty ? 0 : view.limits->wall_ms);
-        s = calloc(1, sizeof(*s));
-        if (!s) {
-                cay_op_fail_memory(c);
+        s = cay_op_alloc(c, sizeof(*s));
+        if (!s)
                 return;
-        }
         s->call = c;
         s->loop = c->world->loop;
         memccpy(s->sandbox, view.id, '\0', CAY_NAME_MAX);

@@ -59,12 +59,10 @@ static void on_end(struct cay_service_channel *ch, const struct cay_box_end *end
 
 static struct work *begin(struct cay_op_call *c)
 {
-        struct work *s = calloc(1, sizeof(*s));
+        struct work *s = cay_op_alloc(c, sizeof(*s));
 
-        if (!s) {
-                cay_op_fail_memory(c);
+        if (!s)
                 return NULL;
-        }
         s->base.done = work_done;
         s->base.ch.on_end = on_end;
         cay_op_result_begin(&s->o, c);

@@ -127,11 +127,9 @@ static void run_read(struct cay_op_call *c)
                 cay_op_fail(c, &err, NULL);
                 return;
         }
-        s = calloc(1, sizeof(*s));
-        if (!s) {
-                cay_op_fail_memory(c);
+        s = cay_op_alloc(c, sizeof(*s));
+        if (!s)
                 return;
-        }
         open.file.flags = CAY_BOX_FOLLOW;
         s->ch.on_end = on_stat_end;
         cay_op_channel_open(s, c, a->id, &open);
@@ -317,11 +315,9 @@ static void run_write(struct cay_op_call *c)
                 take_body(c);
                 return;
         }
-        s = calloc(1, sizeof(*s));
-        if (!s) {
-                cay_op_fail_memory(c);
+        s = cay_op_alloc(c, sizeof(*s));
+        if (!s)
                 return;
-        }
         open.file.flags = CAY_BOX_FOLLOW;
         s->ch.on_end = on_tag_end;
         cay_op_channel_open(s, c, a->id, &open);

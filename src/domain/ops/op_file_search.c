@@ -68,12 +68,10 @@ static void on_data(struct cay_service_channel *ch, const void *bytes, size_t le
 static struct work *begin(struct cay_op_call *c, size_t record_max)
 {
         const struct args *a = c->args;
-        struct work *s = calloc(1, sizeof(*s));
+        struct work *s = cay_op_alloc(c, sizeof(*s));
 
-        if (!s) {
-                cay_op_fail_memory(c);
+        if (!s)
                 return NULL;
-        }
         s->base.done = work_done;
         s->base.ch.on_data = on_data;
         cay_buf_init(&s->rest, record_max + CAY_BOX_WINDOW_MAX);

@@ -163,12 +163,10 @@ static void run_file_watch(struct cay_op_call *c)
 {
         const struct args *a = c->args;
         struct cay_box_open open = cay_op_file_open(CAY_BOX_WATCH, a->path, a->as_root);
-        struct follow *s = calloc(1, sizeof(*s));
+        struct follow *s = cay_op_alloc(c, sizeof(*s));
 
-        if (!s) {
-                cay_op_fail_memory(c);
+        if (!s)
                 return;
-        }
         open.window = CAY_BOX_WINDOW / 4;
         open.file.flags = a->recursive ? CAY_BOX_RECURSIVE : 0;
         open.file.max_entries = a->folders;

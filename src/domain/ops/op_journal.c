@@ -172,12 +172,10 @@ static void run_verify(struct cay_op_call *c)
         const struct journal_args *a = c->args;
         struct cay_sandbox_view view;
         struct cay_error err = { 0 };
-        struct check *k = calloc(1, sizeof(*k));
+        struct check *k = cay_op_alloc(c, sizeof(*k));
 
-        if (!k) {
-                cay_op_fail_memory(c);
+        if (!k)
                 return;
-        }
         k->call = c;
         k->viewer = cay_op_viewer(c);
         k->has_wanted = a->head != NULL;

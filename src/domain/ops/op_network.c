@@ -97,12 +97,10 @@ struct network {
 
 static struct network *begin(struct cay_op_call *c, void (*on_done)(struct cay_job *job))
 {
-        struct network *s = calloc(1, sizeof(*s));
+        struct network *s = cay_op_alloc(c, sizeof(*s));
 
-        if (!s) {
-                cay_op_fail_memory(c);
+        if (!s)
                 return NULL;
-        }
         s->call = c;
         cay_job_init(&s->service.call.job, on_done);
         return s;

@@ -118,12 +118,10 @@ static void run_network_suggest(struct cay_op_call *c)
 {
         const struct args *a = c->args;
         struct cay_viewer viewer = cay_op_viewer(c);
-        struct suggest *s = calloc(1, sizeof(*s));
+        struct suggest *s = cay_op_alloc(c, sizeof(*s));
 
-        if (!s) {
-                cay_op_fail_memory(c);
+        if (!s)
                 return;
-        }
         s->call = c;
         cay_job_init(&s->service.call.job, on_log);
         s->service.log.max = CAY_NETWORK_LOG_MAX;

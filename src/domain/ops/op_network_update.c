@@ -303,11 +303,9 @@ static void run(struct cay_op_call *c)
 
         if (!cay_op_get_sandbox(c, a->id, &view))
                 return;
-        u = calloc(1, sizeof(*u));
-        if (!u) {
-                cay_op_fail_memory(c);
+        u = cay_op_alloc(c, sizeof(*u));
+        if (!u)
                 return;
-        }
         u->call = c;
         cay_job_init(&u->service.job, on_updated);
         if (prepare(u, &view, &change, &err) < 0) {

@@ -78,12 +78,10 @@ static void look_at(struct cay_op_call *c, unsigned table, const struct look *be
 {
         const struct args *a = c->args;
         struct cay_box_open open = cay_op_file_open(CAY_BOX_READ, tables[table], false);
-        struct look *s = calloc(1, sizeof(*s));
+        struct look *s = cay_op_alloc(c, sizeof(*s));
 
-        if (!s) {
-                cay_op_fail_memory(c);
+        if (!s)
                 return;
-        }
         s->table = table;
         if (before)
                 s->found = before->found;

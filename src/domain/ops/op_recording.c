@@ -150,12 +150,10 @@ static void run_get(struct cay_op_call *c)
 {
         const struct args *a = c->args;
         const struct cay_viewer viewer = cay_op_viewer(c);
-        struct listing *l = calloc(1, sizeof(*l));
+        struct listing *l = cay_op_alloc(c, sizeof(*l));
 
-        if (!l) {
-                cay_op_fail_memory(c);
+        if (!l)
                 return;
-        }
         l->call = c;
         l->read.on_item = on_listed;
         l->read.on_end = on_list_end;
@@ -318,12 +316,10 @@ static void run_cast(struct cay_op_call *c)
 {
         const struct args *a = c->args;
         const struct cay_viewer viewer = cay_op_viewer(c);
-        struct casting *k = calloc(1, sizeof(*k));
+        struct casting *k = cay_op_alloc(c, sizeof(*k));
 
-        if (!k) {
-                cay_op_fail_memory(c);
+        if (!k)
                 return;
-        }
         k->call = c;
         c->state = k;
         c->on_drain = on_drain;

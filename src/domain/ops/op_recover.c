@@ -69,12 +69,10 @@ const struct cay_op cay_op_recover_list = {
 
 static struct recovery *begin(struct cay_op_call *c, void (*on_done)(struct cay_job *job))
 {
-        struct recovery *r = calloc(1, sizeof(*r));
+        struct recovery *r = cay_op_alloc(c, sizeof(*r));
 
-        if (!r) {
-                cay_op_fail_memory(c);
+        if (!r)
                 return NULL;
-        }
         r->call = c;
         cay_job_init(&r->service.job, on_done);
         return r;

@@ -72,12 +72,10 @@ static void run_stats(struct cay_op_call *c)
 {
         const struct stats_args *a = c->args;
         struct cay_viewer viewer = cay_op_viewer(c);
-        struct stats *s = calloc(1, sizeof(*s));
+        struct stats *s = cay_op_alloc(c, sizeof(*s));
 
-        if (!s) {
-                cay_op_fail_memory(c);
+        if (!s)
                 return;
-        }
         s->call = c;
         cay_job_init(&s->service.call.job, on_stats);
         cay_service_stats(c->world->service, &viewer, a->id, &s->service);
@@ -205,11 +203,9 @@ static void run_events(struct cay_op_call *c)
                 run_follow(c);
                 return;
         }
-        s = calloc(1, sizeof(*s));
-        if (!s) {
-                cay_op_fail_memory(c);
+        s = cay_op_alloc(c, sizeof(*s));
+        if (!s)
                 return;
-        }
         s->call = c;
         s->viewer = cay_op_viewer(c); /* used until the query is done: its owner is the call's */
         cay_job_init(&s->query.job, on_events);

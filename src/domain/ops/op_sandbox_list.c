@@ -335,11 +335,9 @@ static void run_cleanup(struct cay_op_call *c)
                 cay_op_fail(c, &err, NULL);
                 return;
         }
-        s = calloc(1, sizeof(*s));
-        if (!s) {
-                cay_op_fail_memory(c);
+        s = cay_op_alloc(c, sizeof(*s));
+        if (!s)
                 return;
-        }
         s->call = c;
         cay_job_init(&s->service.job, on_cleaned);
         cay_service_cleanup(c->world->service, &viewer, &f.f, a->dry_run, &s->service);

@@ -87,11 +87,9 @@ static struct change *begin(struct cay_op_call *c, struct cay_viewer *viewer)
         *viewer = cay_op_viewer(c);
         if (!cay_op_get_sandbox(c, a->id, &view))
                 return NULL;
-        s = calloc(1, sizeof(*s));
-        if (!s) {
-                cay_op_fail_memory(c);
+        s = cay_op_alloc(c, sizeof(*s));
+        if (!s)
                 return NULL;
-        }
         memccpy(s->id, view.id, '\0', CAY_NAME_MAX);
         s->call = c;
         cay_job_init(&s->service.job, on_changed);

@@ -89,12 +89,10 @@ static void on_stored(struct cay_job *job)
 
 static struct storing *begin(struct cay_op_call *c, const char *name)
 {
-        struct storing *s = calloc(1, sizeof(*s));
+        struct storing *s = cay_op_alloc(c, sizeof(*s));
 
-        if (!s) {
-                cay_op_fail_memory(c);
+        if (!s)
                 return NULL;
-        }
         s->call = c;
         memccpy(s->name, name, '\0', sizeof(s->name) - 1);
         cay_buf_init(&s->record, RECORD_MAX);

@@ -65,12 +65,10 @@ struct change {
 
 static struct change *begin(struct cay_op_call *c, void (*on_done)(struct cay_job *job))
 {
-        struct change *s = calloc(1, sizeof(*s));
+        struct change *s = cay_op_alloc(c, sizeof(*s));
 
-        if (!s) {
-                cay_op_fail_memory(c);
+        if (!s)
                 return NULL;
-        }
         s->call = c;
         s->viewer = cay_op_viewer(c);
         cay_job_init(&s->service.job, on_done);

@@ -153,11 +153,9 @@ static void run_undo(struct cay_op_call *c)
                 cay_op_fail(c, &err, "step");
                 return;
         }
-        u = calloc(1, sizeof(*u));
-        if (!u) {
-                cay_op_fail_memory(c);
+        u = cay_op_alloc(c, sizeof(*u));
+        if (!u)
                 return;
-        }
         u->call = c;
         u->viewer = viewer;
         u->service.step = step.step;

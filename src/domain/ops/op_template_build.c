@@ -272,11 +272,9 @@ static void run_remove(struct cay_op_call *c)
                 cay_op_fail(c, &err, "name");
                 return;
         }
-        r = calloc(1, sizeof(*r));
-        if (!r) {
-                cay_op_fail_memory(c);
+        r = cay_op_alloc(c, sizeof(*r));
+        if (!r)
                 return;
-        }
         r->call = c;
         cay_job_init(&r->job, on_removed);
         e->ops->image_remove(e, a->name, &r->image, &r->job);

@@ -177,11 +177,9 @@ static void begin(struct cay_op_call *c, bool all_owners, void (*on_listed)(stru
                 cay_op_fail(c, &err, "owner");
                 return;
         }
-        w = calloc(1, sizeof(*w));
-        if (!w) {
-                cay_op_fail_memory(c);
+        w = cay_op_alloc(c, sizeof(*w));
+        if (!w)
                 return;
-        }
         w->call = c;
         w->on_listed = on_listed;
         if (!all_owners || a->owner)

@@ -48,11 +48,9 @@ void cay_op_run(struct cay_op_call *c)
                 c->op->run(c);
                 return;
         }
-        w = calloc(1, sizeof(*w));
-        if (!w) {
-                cay_op_fail_memory(c);
+        w = cay_op_alloc(c, sizeof(*w));
+        if (!w)
                 return;
-        }
         w->op_call = c;
         cay_job_init(&w->call.job, on_ready);
         if (sleeps)
