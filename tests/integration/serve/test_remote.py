@@ -17,6 +17,7 @@ import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+from agent_process import AgentProcess  # noqa: E402
 from daemon import CAY, PATIENCE_S, Daemon, agent_of, is_alive, ready_again, wait_for  # noqa: E402
 from ws_client import Closed, WebSocket  # noqa: E402
 
@@ -83,29 +84,11 @@ class Relay:
         self.cut()
 
 
-class Agent:
+class Agent(AgentProcess):
     def __init__(self, port, name, folder, code=None, flags=()):
         self.folder = folder
-        self.log_path = os.path.join(folder, name + ".log")
-        with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen([CAY, "agent", "--connect", f"ws://127.0.0.1:{port}/agent", "--name", name, "--state",
-                                             os.path.join(folder, name), *flags], stdin=subprocess.PIPE, stderr=log, stdout=log)
-        if code is not None:
-            self.process.stdin.write((code + "\n").encode())
-        self.process.stdin.close()
-
-    def log(self):
-        with open(self.log_path, encoding="utf-8") as f:
-            return f.read()
-
-    def stop(self, expect=0):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(PATIENCE_S) == expect, (self.process.returncode, self.log())
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait(PATIENCE_S)
+        super().__init__([CAY, "agent", "--connect", f"ws://127.0.0.1:{port}/agent", "--name", name, "--state", os.path.join(folder, name),
+                          *flags], os.path.join(folder, name + ".log"), code)
 
 
 def state(d, name):

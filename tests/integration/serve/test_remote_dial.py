@@ -17,6 +17,7 @@ import threading
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import agent_wire as wire  # noqa: E402
+from agent_process import AgentProcess  # noqa: E402
 from daemon import CAY, PATIENCE_S, Daemon, agent_of, ready_again, wait_for  # noqa: E402
 from test_sign_in import TlsDaemon, make_certificate  # noqa: E402
 from test_remote import Relay, is_sanitized  # noqa: E402
@@ -25,34 +26,17 @@ from ws_client import Closed, WebSocket  # noqa: E402
 SKIP = ["memory", "swap", "cpus", "pids", "disk", "inodes"]
 
 
-class Agent:
+class Agent(AgentProcess):
     """Listens on a port that the kernel chose, or on this one."""
 
     def __init__(self, folder, code=None, name="laptop", port=0, flags=()):
         self.folder, self.log_path = folder, os.path.join(folder, "log")
         mark = len(self.log()) if os.path.exists(self.log_path) else 0
-        with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen([CAY, "agent", "--listen", f"127.0.0.1:{port}", "--name", name, "--state", os.path.join(folder, "state"), *flags],
-                                            stdin=subprocess.PIPE, stderr=log, stdout=log)
-        if code is not None:
-            self.process.stdin.write((code + "\n").encode())
-        self.process.stdin.close()
+        super().__init__([CAY, "agent", "--listen", f"127.0.0.1:{port}", "--name", name, "--state", os.path.join(folder, "state"), *flags],
+                         self.log_path, code)
         wait_for("the agent to listen", lambda: re.search(r"at 127\.0\.0\.1:(\d+)", self.log()[mark:]) or self.process.poll() is not None)
         found = re.search(r"at 127\.0\.0\.1:(\d+)", self.log()[mark:])
         self.port = int(found.group(1)) if found else None
-
-    def log(self):
-        with open(self.log_path, encoding="utf-8") as f:
-            return f.read()
-
-    def stop(self, expect=0):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(PATIENCE_S) == expect, (self.process.returncode, self.log())
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait(PATIENCE_S)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,6 @@ import os
 import queue
 import random
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +20,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+from agent_process import AgentProcess  # noqa: E402
 from daemon import CAY, PATIENCE_S, Daemon, ready_again, wait_for  # noqa: E402
 
 MIB = 1 << 20
@@ -160,24 +160,11 @@ class Road:
         self.cut(0)
 
 
-class Agent:
+class Agent(AgentProcess):
     def __init__(self, machine, port, folder, name="laptop", code=None, scheme="ws", flags=()):
-        self.log_path = os.path.join(folder, name + ".log")
         self.again = (machine, port, folder, name)
-        with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen(machine.enter(CAY, "agent", "--connect", f"{scheme}://{HERE_ADDRESS}:{port}/agent", "--name", name,
-                                                          "--state", os.path.join(folder, name), *flags), stdin=subprocess.PIPE, stdout=log, stderr=log)
-        if code:
-            self.process.stdin.write((code + "\n").encode())
-        self.process.stdin.close()
-
-    def log(self):
-        with open(self.log_path, encoding="utf-8") as f:
-            return f.read()
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(PATIENCE_S) == 0, self.log()
+        super().__init__(machine.enter(CAY, "agent", "--connect", f"{scheme}://{HERE_ADDRESS}:{port}/agent", "--name", name,
+                                       "--state", os.path.join(folder, name), *flags), os.path.join(folder, name + ".log"), code)
 
 
 class World:

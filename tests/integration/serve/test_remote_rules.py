@@ -17,6 +17,7 @@ import termios
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import agent_wire as wire  # noqa: E402
+from agent_process import AgentProcess  # noqa: E402
 from daemon import BUILD, CAY, PATIENCE_S, Daemon, agent_of, children, is_alive, wait_for  # noqa: E402
 from ws_client import Closed  # noqa: E402
 
@@ -24,50 +25,40 @@ SKIP = ["memory", "swap", "cpus", "pids", "disk", "inodes"]
 CODE = "abcde-fghjk-mnpqr-stuvw"
 
 
-class Agent:
+class Agent(AgentProcess):
     """`cay agent`, on a terminal of its own if it is to have one."""
 
     def __init__(self, url, folder, code=None, rules=None, flags=(), terminal=False):
-        self.log_path = os.path.join(folder, "agent.log")
-        self.folder = folder
+        self.folder, log_path = folder, os.path.join(folder, "agent.log")
         if rules is not None:
             with open(os.path.join(folder, "rules"), "w", encoding="utf-8") as f:
                 f.write(rules)
             os.chmod(f.name, 0o600)
         words = [CAY, "agent", "--connect", url, "--name", "laptop", "--state", folder, *flags]
         self.screen = None
-        with open(self.log_path, "ab") as log:
-            if terminal:
-                self.screen, slave = pty.openpty()
+        if not terminal:
+            super().__init__(words, log_path, code)
+            return
+        self.log_path = log_path
+        self.screen, slave = pty.openpty()
 
-                def take():
-                    os.setsid()
-                    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        def take():
+            os.setsid()
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
-                self.process = subprocess.Popen(words, stdin=slave, stdout=log, stderr=log, preexec_fn=take)
-                os.close(slave)
-                self.type((code or "") + "\n" if code else "")
-                return
-            self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=log, stderr=log)
-        with contextlib.suppress(BrokenPipeError):  # one that ends at once reads nothing
-            if code:
-                self.process.stdin.write((code + "\n").encode())
-            self.process.stdin.close()
+        with open(log_path, "ab") as log:
+            self.process = subprocess.Popen(words, stdin=slave, stdout=log, stderr=log, preexec_fn=take)
+        os.close(slave)
+        self.type((code or "") + "\n" if code else "")
 
     def type(self, keys):
         os.write(self.screen, keys.encode())
-
-    def log(self):
-        with open(self.log_path, encoding="utf-8") as f:
-            return f.read()
 
     def questions(self):
         return self.log().count("Allow it?")
 
     def stop(self, expect=0):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(PATIENCE_S) == expect, (self.process.returncode, self.log())
+        super().stop(expect)
         if self.screen is not None:
             os.close(self.screen)
             self.screen = None
