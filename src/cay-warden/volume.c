@@ -114,7 +114,7 @@ static int check_one(const struct wire_plan *p, const struct wire_volume *v, str
                         v->name);
         if (is_below(v->target, "/workspace") && p->flags & WIRE_PLAN_WORKSPACE)
                 return cay_fail(err, CAY_INVALID,
-                                "volumes: '%s' is to be in /workspace, which is a folder of the host here: "
+                                "volumes: '%s' cannot be in /workspace, which is a folder of the host here: "
                                 "choose another place",
                                 v->name);
         return 0;

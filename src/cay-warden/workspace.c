@@ -77,7 +77,8 @@ static int check_listener(const struct warden_listener *listener, int peer, stru
 
         if (!listener->is_known)
                 return cay_fail(err, CAY_DENIED,
-                                "workspace: no socket is known that clients could have come by");
+                                "workspace: the daemon passed no listening socket, so its clients cannot be "
+                                "told from others");
         if (!listener->by_file && geteuid() == 0)
                 return cay_fail(
                         err, CAY_UNSUPPORTED,

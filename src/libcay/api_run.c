@@ -109,7 +109,7 @@ static void end(struct once *once)
         cay_watch_remove(&once->cancel);
         if (cay_run_free(cay_take(once->run)) < 0 && result->cleanup.code == CAY_OK) {
                 cay_fail(&result->cleanup, CAY_UNAVAILABLE,
-                         "the engine ended before it was done; the next run goes on with it");
+                         "the engine ended before it had cleaned up; the next run continues the clean-up");
                 result->status = 125;
         }
         cay_loop_free(cay_take(once->loop));

@@ -299,7 +299,7 @@ int cay_cmd_run(int argc, char **argv)
         }
         if (done(&c) < 0 && status != CAY_EXIT_FAILURE && status != CAY_EXIT_USAGE) {
                 fprintf(stderr,
-                        "cay: clean-up: the engine ended before it was done; the next run goes on with it\n");
+                        "cay: clean-up: the engine ended before it was done; the next run continues it\n");
                 status = CAY_EXIT_FAILURE;
         }
         return status;

@@ -164,7 +164,7 @@ static void listen_take(struct keeper *k, int sock)
         if (r == 0)
                 return;
         cay_fail_sys(&err, CAY_INTERNAL, r, "watch the front's socket");
-        cay_log_error("the front cannot be heard: killed", "error=%s", err.msg);
+        cay_log_error("messages of the front cannot be read: killed", "error=%s", err.msg);
         kill(k->front, SIGKILL);
         close(sock);
 }

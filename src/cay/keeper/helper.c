@@ -82,7 +82,7 @@ void cay_helper_tell_upgrade(struct cay_helper *h)
                                          .type = WIRE_KEEPER_UPGRADE };
 
         if (h->sock >= 0 && send(h->sock, &say, sizeof(say), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-                cay_log_warn("a helper was not told of the upgrade, ignoring", "pid=%d", (int)h->pid);
+                cay_log_warn("a helper was not notified of the upgrade, ignoring", "pid=%d", (int)h->pid);
 }
 
 void cay_helper_close(struct cay_helper *h)

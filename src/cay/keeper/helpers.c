@@ -167,7 +167,8 @@ static void on_time(struct cay_timer *t)
         if (k->front <= 0 || !k->front_served)
                 return;
         if (hand_on(k, h, &err) < 0) {
-                cay_log_error("a front cannot be told of its helper: replaced", "error=%s", err.msg);
+                cay_log_error("the link to a helper cannot be sent to the front: replaced", "error=%s",
+                              err.msg);
                 kill(k->front, SIGTERM);
         }
 }

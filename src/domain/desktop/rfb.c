@@ -303,7 +303,7 @@ static int take_init(struct cay_rfb *r, struct cay_error *err)
         if (name > 4096)
                 return breach(err, "a name that is too long");
         if (introduce(r) < 0)
-                return cay_fail(err, CAY_INTERNAL, "no room for what a desktop's server is told");
+                return cay_fail(err, CAY_INTERNAL, "no room for messages to a desktop's server");
         r->is_open = true;
         skip(r, name, CAY_RFB_MESSAGE);
         return 0;
@@ -321,7 +321,7 @@ static int take_security(struct cay_rfb *r, struct cay_error *err)
         if (!r->has_none)
                 return cay_fail(err, CAY_UNAVAILABLE, "the desktop's server wants a password");
         if (cay_buf_put(&r->out, &choice, 1) < 0)
-                return cay_fail(err, CAY_INTERNAL, "no room for what a desktop's server is told");
+                return cay_fail(err, CAY_INTERNAL, "no room for messages to a desktop's server");
         next(r, CAY_RFB_SECURITY_RESULT, 4);
         return 0;
 }

@@ -388,7 +388,8 @@ static void run_switch(struct cay_op_call *c, bool off)
                 return;
         if (m->paired_wall_ms == 0) {
                 cay_fail(&err, CAY_CONFLICT,
-                         "machine '%.63s' is not paired yet: remove it if its agent is not to come", m->name);
+                         "machine '%.63s' is not paired yet: remove it if its agent will not connect",
+                         m->name);
                 cay_op_fail(c, &err, "name");
                 return;
         }

@@ -106,7 +106,7 @@ void cay_left_note(struct cay_engine_row *row)
 static void on_told(struct cay_async *e, const struct cay_error *err)
 {
         if (err->code != CAY_OK)
-                cay_log_warn("files without a sandbox not told in the journal, ignoring", "error=%s",
+                cay_log_warn("files without a sandbox not recorded in the journal, ignoring", "error=%s",
                              err->msg);
         (void)e;
 }

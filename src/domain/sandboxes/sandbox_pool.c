@@ -272,7 +272,7 @@ void cay_pool_try(struct cay_sandbox *sb, unsigned want)
                         sb->pooled = b.made;
                         break;
                 }
-                cay_log_warn("a box that was made ahead is dead", "id=%s", b.id);
+                cay_log_warn("a box that was made ahead has ended", "id=%s", b.id);
                 cay_async_remove_box(b.made->engine, b.id, false);
                 made_free(b.made);
         }

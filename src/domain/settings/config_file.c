@@ -46,7 +46,7 @@ static int read_quoted(struct file *f, const char *at, const char *end, char *re
         for (; at < end && *at != '"'; at++) {
                 if (*at == '\\') {
                         if (++at == end || (*at != '"' && *at != '\\'))
-                                return cay_fail(err, CAY_INVALID, "%s: \\ stands before \" or \\ only",
+                                return cay_fail(err, CAY_INVALID, "%s: \\ may only precede \" or \\",
                                                 f->where);
                 }
                 if (len == CAY_CONFIG_VALUE_MAX)

@@ -235,7 +235,7 @@ int cay_test_tap_end(struct cay_test_reader *r, struct cay_error *err)
         }
         tell(r);
         if (t->has_plan && t->planned != t->seen)
-                return cay_fail(err, CAY_INVALID, "%llu tests were planned, and %llu came",
+                return cay_fail(err, CAY_INVALID, "%llu tests were planned, and %llu were reported",
                                 (unsigned long long)t->planned, (unsigned long long)t->seen);
         if (!t->has_plan && t->seen == 0)
                 return cay_fail(err, CAY_INVALID, "there are neither TAP nor JUnit results in it");

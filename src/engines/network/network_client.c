@@ -297,7 +297,7 @@ static int send_text(const char *text, size_t len, int *ret, struct cay_error *e
                 return 0;
         }
         close(ends[0]);
-        return cay_fail(err, CAY_LIMIT, "the rules are longer than cay-net can be told at once");
+        return cay_fail(err, CAY_LIMIT, "the rules are too long for one message to cay-net");
 }
 
 /* The box's sockets, out of the one they came through; it is closed. */

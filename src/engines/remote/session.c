@@ -96,7 +96,7 @@ static bool may_have(const struct cay_remote_session *s, const char *id)
 
         if (!env->may_have || env->may_have(env->ctx, s->owner, s->machine, id))
                 return true;
-        cay_log_warn("a machine told of a box that is not its own, ignoring", "owner=%s machine=%s id=%s",
+        cay_log_warn("a machine reported a box that is not its own, ignoring", "owner=%s machine=%s id=%s",
                      s->owner, s->machine, id);
         return false;
 }

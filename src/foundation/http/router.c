@@ -109,7 +109,7 @@ static int add_route(struct cay_router *r, const struct cay_route *route, struct
                         break;
         }
         if (r->nodes[node].routes[method])
-                return cay_fail(err, CAY_EXISTS, "route '%s' stands there twice", route->row);
+                return cay_fail(err, CAY_EXISTS, "route '%s' is registered twice", route->row);
         r->nodes[node].routes[method] = route;
         return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A front's start: one that cannot be heard does not stay. The front is a script that sleeps. */
+/* A front's start: one whose messages cannot be read is killed. The front is a script that sleeps. */
 
 #include <setjmp.h>
 #include <stdarg.h>

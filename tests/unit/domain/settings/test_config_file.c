@@ -81,8 +81,8 @@ static void errors_name_the_line(void **state)
         refuses("port = 1\nport = 2", "f:2: port is already set in line 1");
         refuses("data = \"/x", "f:1: the closing \" is missing");
         refuses("data = \"/x\" y", "f:1: something follows the closing \"");
-        refuses("data = \"/\\x\"", "f:1: \\ stands before \" or \\ only");
-        refuses("data = \"\\", "f:1: \\ stands before \" or \\ only");
+        refuses("data = \"/\\x\"", "f:1: \\ may only precede \" or \\");
+        refuses("data = \"\\", "f:1: \\ may only precede \" or \\");
         refuses("\nport = x", "f:2: port = 'x' is not a whole number");
         refuses("config = /y", "f:1: a file can't name another file");
         refuses("port = \xff", "f: is not plain UTF-8 text");

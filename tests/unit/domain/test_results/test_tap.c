@@ -53,7 +53,7 @@ static void test_yaml_and_subtests(void **state)
 static void test_what_is_missing(void **state)
 {
         expect("1..3\nok 1\nok 2", -1, "|||passed|||-1\n|||passed|||-1\n",
-               "3 tests were planned, and 2 came");
+               "3 tests were planned, and 2 were reported");
         expect("1..3\nok 1\nBail out! the disk is gone\nok 2\n", -1,
                "|||passed|||-1\n||Bail out!|error|the disk is gone||-1\n", "planned");
         expect("just text\nokay\n", -1, "", "neither");
