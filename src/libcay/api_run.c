@@ -14,7 +14,7 @@
 #include "libcay/api_priv.h"
 #include "foundation/loop/loop.h"
 
-struct once {
+struct blocking {
         struct cay_task *task;
         struct cay_result *result;
         struct cay_loop *loop;
@@ -45,75 +45,76 @@ static void take_cancels(struct cay_task *task)
 
 static void on_cancel(struct cay_watch *w, uint32_t events)
 {
-        struct once *once = cay_container_of(w, struct once, cancel);
+        struct blocking *blocking = cay_container_of(w, struct blocking, cancel);
 
-        take_cancels(once->task);
-        cay_run_stop(once->run, SIGTERM);
+        take_cancels(blocking->task);
+        cay_run_stop(blocking->run, SIGTERM);
 }
 
 static size_t on_output(void *ctx, int stream, const void *bytes, size_t len)
 {
-        struct once *once = ctx;
-        struct cay_task *task = once->task;
+        struct blocking *blocking = ctx;
+        struct cay_task *task = blocking->task;
 
-        if (once->quiet)
+        if (blocking->quiet)
                 return len;
         if (task->on_output != NULL) {
-                once->quiet = task->on_output(task->output_ctx, stream, bytes, len) != 0;
-        } else if (cay_buf_put(&once->result->kept[stream - 1], bytes, len) < 0) {
-                once->quiet = true;
-                cay_fail(&once->failure, CAY_INTERNAL, "no memory for the output");
+                blocking->quiet = task->on_output(task->output_ctx, stream, bytes, len) != 0;
+        } else if (cay_buf_put(&blocking->result->kept[stream - 1], bytes, len) < 0) {
+                blocking->quiet = true;
+                cay_fail(&blocking->failure, CAY_INTERNAL, "no memory for the output");
         }
-        if (once->quiet)
+        if (blocking->quiet)
                 cay_task_cancel(task);
         return len;
 }
 
 static void on_done(void *ctx, const struct cay_run_result *result, const struct cay_error *err)
 {
-        struct once *once = ctx;
+        struct blocking *blocking = ctx;
 
-        once->result->run = *result;
-        if (once->failure.code == CAY_OK)
-                once->failure = *err;
-        cay_loop_stop(once->loop);
+        blocking->result->run = *result;
+        if (blocking->failure.code == CAY_OK)
+                blocking->failure = *err;
+        cay_loop_stop(blocking->loop);
 }
 
-static int run_once(struct once *once, const struct cay_run_options *options, struct cay_error *err)
+static int run_blocking(struct blocking *blocking, const struct cay_run_options *options,
+                        struct cay_error *err)
 {
         int r;
 
-        once->loop = cay_loop_new();
-        if (once->loop == NULL)
+        blocking->loop = cay_loop_new();
+        if (blocking->loop == NULL)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "make an event loop");
-        r = cay_watch_add(once->loop, &once->cancel, once->task->cancel_fd, EPOLLIN, on_cancel);
+        r = cay_watch_add(blocking->loop, &blocking->cancel, blocking->task->cancel_fd, EPOLLIN, on_cancel);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "watch for a cancel");
-        if (cay_run_begin(once->loop, options, &once->run, err) < 0)
+        if (cay_run_begin(blocking->loop, options, &blocking->run, err) < 0)
                 return -1;
-        r = cay_loop_run(once->loop);
+        r = cay_loop_run(blocking->loop);
         if (r < 0)
                 return cay_fail_sys(err, CAY_INTERNAL, r, "run the event loop");
-        if (once->failure.code != CAY_OK) {
-                *err = once->failure;
+        if (blocking->failure.code != CAY_OK) {
+                *err = blocking->failure;
                 return -1;
         }
         return 0;
 }
 
 /* The engine goes with the run; it has the last word about what is left. */
-static void end(struct once *once)
+static void end(struct blocking *blocking)
 {
-        struct cay_run_result *result = &once->result->run;
+        struct cay_run_result *result = &blocking->result->run;
 
-        cay_watch_remove(&once->cancel);
-        if (cay_run_free(cay_take(once->run)) < 0 && result->cleanup.code == CAY_OK) {
+        cay_watch_remove(&blocking->cancel);
+        if (cay_run_free(cay_take(blocking->run)) < 0 && result->cleanup.code == CAY_OK) {
                 cay_fail(&result->cleanup, CAY_UNAVAILABLE,
                          "the engine ended before it had cleaned up; the next run continues the clean-up");
                 result->status = 125;
         }
-        cay_loop_free(cay_take(once->loop));
-        take_cancels(once->task);
+        cay_loop_free(cay_take(blocking->loop));
+        take_cancels(blocking->task);
 }
 
 static int prepare(struct cay_task *task, struct cay_run_options *options, char *dir, size_t dir_size,
@@ -137,7 +138,7 @@ static int prepare(struct cay_task *task, struct cay_run_options *options, char 
 
 static int run_task(struct cay_task *task, struct cay_result *result)
 {
-        struct once once = { .task = task, .result = result };
+        struct blocking blocking = { .task = task, .result = result };
         struct cay_run_options options;
         char dir[PATH_MAX];
         int r;
@@ -148,9 +149,9 @@ static int run_task(struct cay_task *task, struct cay_result *result)
                 cay_buf_init(&result->kept[i], options.spec.limits.output_bytes);
         options.on_output = on_output;
         options.on_done = on_done;
-        options.ctx = &once;
-        r = run_once(&once, &options, &task->err);
-        end(&once);
+        options.ctx = &blocking;
+        r = run_blocking(&blocking, &options, &task->err);
+        end(&blocking);
         if (r == 0)
                 cay_result_describe(result);
         return r;

@@ -472,7 +472,7 @@ void cay_run_resize(struct cay_run *run, unsigned rows, unsigned cols)
                 cay_box_channel_resize(&run->exec, rows, cols);
 }
 
-struct once {
+struct blocking {
         struct cay_loop *loop;
         struct cay_run_options options;
         struct cay_run_result *ret;
@@ -481,27 +481,28 @@ struct once {
 
 static void on_once_done(void *ctx, const struct cay_run_result *result, const struct cay_error *err)
 {
-        struct once *once = ctx;
+        struct blocking *blocking = ctx;
 
-        *once->ret = *result;
-        *once->err = *err;
-        cay_loop_stop(once->loop);
+        *blocking->ret = *result;
+        *blocking->err = *err;
+        cay_loop_stop(blocking->loop);
 }
 
 static size_t on_once_output(void *ctx, int stream, const void *bytes, size_t len)
 {
-        const struct once *once = ctx;
+        const struct blocking *blocking = ctx;
 
-        return once->options.on_output != NULL
-                       ? once->options.on_output(once->options.ctx, stream, bytes, len)
+        return blocking->options.on_output != NULL
+                       ? blocking->options.on_output(blocking->options.ctx, stream, bytes, len)
                        : len;
 }
 
 static int on_once_started(void *ctx, struct cay_error *err)
 {
-        const struct once *once = ctx;
+        const struct blocking *blocking = ctx;
 
-        return once->options.on_started != NULL ? once->options.on_started(once->options.ctx, err) : 0;
+        return blocking->options.on_started != NULL ? blocking->options.on_started(blocking->options.ctx, err)
+                                                    : 0;
 }
 
 int cay_run_once(const struct cay_run_options *options, struct cay_run_result *ret, struct cay_error *err)
@@ -510,12 +511,12 @@ int cay_run_once(const struct cay_run_options *options, struct cay_run_result *r
         cay_auto(cay_run_freep) struct cay_run *run = NULL;
         struct cay_run_options mine = *options;
         struct cay_error failure = { 0 };
-        struct once once = { .loop = loop, .options = *options, .ret = ret, .err = &failure };
+        struct blocking blocking = { .loop = loop, .options = *options, .ret = ret, .err = &failure };
         int r;
 
         if (loop == NULL)
                 return cay_fail_sys(err, CAY_INTERNAL, -errno, "make an event loop");
-        mine.ctx = &once;
+        mine.ctx = &blocking;
         mine.on_output = on_once_output;
         mine.on_started = on_once_started;
         mine.on_done = on_once_done;
