@@ -13,8 +13,8 @@
  * Life: IDLE (no command yet, or one that could not be started), STARTING, RUNNING, ENDED (END is known and
  * kept until the front closes the channel). LOST: the connection to Docker was lost while it started or ran
  * and its output with it, or somebody removed the container; then the box is told as gone. The link may break
- * and come anew in each of them, as with an init. Everything else that a front may ask of an init is answered
- * with a refusal, and nothing is kept of it.
+ * and come again in each of them, as with an init. Everything else that a front may ask of an init is
+ * answered with a refusal, and nothing is kept of it.
  */
 #pragma once
 

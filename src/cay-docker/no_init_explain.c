@@ -52,7 +52,7 @@ void docker_no_init_explain(const struct docker_no_init *o, const struct docker_
 
 /*
  * Docker was asked to start it, and did not answer, or only when it was asked again: it may have begun to
- * run, and its streams, which broke meanwhile, do not come anew. (They end before the answer also where it
+ * run, and its streams, which broke meanwhile, do not come again. (They end before the answer also where it
  * was over at once: then one question was enough.)
  */
 bool docker_no_init_is_cut(const struct docker_no_init *o, const struct docker_call *start)

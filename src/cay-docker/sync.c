@@ -5,8 +5,8 @@
  * Theory of operation. Version, facts, the list of our containers, then the stream of events from the moment
  * before that list: so nothing is missed in between. The stream is left after a while and all of it asked
  * again, so that a Docker that hangs is noticed. When the stream breaks or anything fails, Docker is away;
- * all of it begins anew after a pause, until it answers. Boxes that ran before and do not run in the new list
- * have gone meanwhile.
+ * all of it begins again after a pause, until it answers. Boxes that ran before and do not run in the new
+ * list have gone meanwhile.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -23,7 +23,7 @@ enum docker_step {
         DOCKER_STEP_ARCHIVE,
         DOCKER_STEP_WORKSPACE, /* a volume there becomes the sandbox's own */
         DOCKER_STEP_START,
-        DOCKER_STEP_AGAIN, /* the container goes, to be created anew */
+        DOCKER_STEP_AGAIN, /* the container goes, to be created again */
         DOCKER_STEP_INSPECT,
         DOCKER_STEP_EXEC,
         DOCKER_STEP_ATTACH,

@@ -8,7 +8,7 @@
  * address must check the browser's result. So it is first cleaned in the same way (the cleaned text is also
  * passed on, so that it cannot be read differently) and then split into its parts. Which of the two schemes
  * the page has is not known here (there may be a proxy before us): a scheme without two slashes behind it is
- * taken for a path, which whoever writes it anew makes true.
+ * taken for a path, which becomes true once it is rewritten.
  */
 #pragma once
 

@@ -130,7 +130,7 @@ static bool answer_passes(const struct proxy *p, const char *name, const char *v
 }
 
 /*
- * By path the server's own addresses are below our prefix. One that is too long to be written anew is left
+ * By path the server's own addresses are below our prefix. One that is too long to be rewritten is left
  * out.
  */
 static void copy_location(struct proxy *p, const char *name, const char *value)

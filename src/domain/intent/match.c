@@ -14,7 +14,7 @@
  *
  * A match never leaves its sentence. Orders to run, words against running and words about who runs it never
  * leave their clause either: in "don't explain it, run it" nothing is forbidden. Patterns are made into
- * elements anew for each message: a few thousand of them, and no state is kept.
+ * elements again for each message: a few thousand of them, and no state is kept.
  */
 #include <errno.h>
 

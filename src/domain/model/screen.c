@@ -97,7 +97,7 @@ static void set_margins(struct cay_screen *s)
 }
 
 /*
- * Numbers that follow each other add up; the list begins anew with a 0. What would be too long is no longer
+ * Numbers that follow each other add up; the list begins again with a 0. What would be too long is no longer
  * known: plain text.
  */
 static void add_colours(struct cay_screen *s)

@@ -327,7 +327,7 @@ static void say_daemon(struct text *t, const struct cay_metrics *m)
                 m->health.network.up_bytes);
         say_one(t, "cay_network_received_bytes_total", "counter",
                 "Bytes received over connections that have ended.", m->health.network.down_bytes);
-        say_one(t, "cay_relinks_total", "counter", "Links to sandboxes that were made anew.",
+        say_one(t, "cay_relinks_total", "counter", "Links to sandboxes that were re-established.",
                 m->health.relinks);
         say_one(t, "cay_store_bytes", "gauge", "Size of the database.", m->health.store.file_bytes);
         say_one(t, "cay_store_queued", "gauge", "Commits that wait.", m->health.store.queued);

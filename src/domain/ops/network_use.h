@@ -53,7 +53,7 @@ int cay_op_network_remove_rules(struct cay_network_rules *from, const char *fiel
 /*
  * The policy of a sandbox with this one (NULL: none), changed to the wish. It stays within the template's
  * list that it was made with. Who is no administrator must stay within what it had (is_admin false), or get a
- * policy of its template anew: CAY_DENIED says that it is neither.
+ * policy of its template again: CAY_DENIED says that it is neither.
  */
 int cay_op_network_narrow(const char *before, bool is_admin, enum cay_network network,
                           const struct cay_network_wish *wish, struct cay_buf *out, struct cay_error *err);

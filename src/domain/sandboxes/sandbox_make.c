@@ -569,7 +569,7 @@ void cay_service_start(struct cay_service *s, const struct cay_viewer *v, const 
         cay_sandbox_asked_by(sb, v);
         cay_sandbox_begin(sb, CAY_SANDBOX_EVENT_START, c);
         cay_sandbox_use(sb);
-        cay_exec_end_all(sb, CAY_CAUSE_SANDBOX_GONE, "the sandbox did not answer and was started anew");
+        cay_exec_end_all(sb, CAY_CAUSE_SANDBOX_GONE, "the sandbox did not answer and was restarted");
         cay_sandbox_empty(sb, NULL);
         if (!sb->has_box) {
                 make_box(sb);

@@ -504,7 +504,7 @@ int cay_pattern_compile(struct cay_pattern *p, const char *text, size_t len, uns
         return finish(&r);
 }
 
-/* Globs: written anew as regular expressions. */
+/* Globs: rewritten as regular expressions. */
 
 static int put_class(const char **at, const char *end, struct cay_buf *out)
 {

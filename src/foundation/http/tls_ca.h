@@ -3,7 +3,7 @@
  * A certification authority of our own, made from a seed.
  *
  * Theory of operation. The private key (P-256) is derived from 32 secret bytes and from nothing else: whoever
- * has the seed has the authority, and there is no file to keep in step. Its certificate is signed anew each
+ * has the seed has the authority, and there is no file to keep in step. Its certificate is signed again each
  * time it is made; clients compare name and key, so all of these certificates are the same authority to them.
  * It signs certificates for single names, each with a key of its own that lives no longer than the context.
  */
