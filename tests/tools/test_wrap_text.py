@@ -37,6 +37,10 @@ def main():
     assert got.endswith(" */\n        f(a,\n          b);\n") and got.startswith("        /*"), got
     for same in (f"ROW(a) /* {LONG} */\n", "/*\n * a  b  c " + LONG + "\n */\n", f"int a; // {LONG}\n"):
         assert run("a.def", same) == same, same
+    # A row begins with all words up to two spaces: rows are not joined, and what is too long hangs below its text.
+    got = run("a.h", f"/*\n *   serve A PORT      one\n *   fetch A PORT NR   {HALF}\n *   hold   two\n */\n")
+    assert got.startswith("/*\n *   serve A PORT      one\n *   fetch A PORT NR   word") and "\n *                     word" in got, got
+    assert got.endswith("\n *   hold   two\n */\n"), got
     # Pages: paragraphs and items, but no tables, code or headings; code spans stay whole.
     for same in (f"| {LONG} |\n", f"```text\n{LONG}\n```\n", f"# {LONG}\n", f"---\nname: {LONG}\n---\n"):
         assert run("a.md", same) == same, same
