@@ -3,11 +3,12 @@
  * Both ends of the connections that bench_net.py measures, in C, so that what is between them is what is
  * measured.
  *
- *   net_peer serve PORT answers until it is killed; prints a line when it listens net_peer connects HOST PORT
- *   COUNT seconds of a connection with a byte each way net_peer fetch HOST PORT BYTES seconds for that many
- *   bytes, the connect included net_peer hold HOST PORT COUNT that many connections, each with a byte each
- *   way; prints a line, then waits for the end of its input net_peer run COUNT PROGRAM ARGUMENT… seconds of
- *   one start of that program, the median
+ *   net_peer serve PORT                     answers until it is killed; prints a line when it listens
+ *   net_peer connects HOST PORT COUNT       seconds of a connection with a byte each way
+ *   net_peer fetch HOST PORT BYTES          seconds for that many bytes, the connect included
+ *   net_peer hold HOST PORT COUNT           that many connections, each with a byte each way; prints a line,
+ *                                           then waits for the end of its input
+ *   net_peer run COUNT PROGRAM ARGUMENT…    seconds of one start of that program, the median
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -7,10 +7,12 @@
  * base, both by descriptor and without following links. The base entry has the same name in real directories,
  * or does not exist. The overlay's representation is decoded here:
  *
- *   a device 0:0 (or, as newer kernels have it in some layers, an empty file with a mark) hides an entry of
- *   the base: removed a directory marked opaque hides all that the base has in it: what is not there is
- *   removed, what is there is compared a file that was opened for writing but is what it was, a directory
- *   that is there because of what is in it: no change
+ *   a device 0:0 hides an entry of the base: removed. (Newer kernels have an empty file with a mark instead
+ *       in some layers.)
+ *   a directory marked opaque hides all that the base has in it: what is not there is removed, what is there
+ *       is compared
+ *   a file that was opened for writing but is what it was, and a directory that is there because of what is
+ *       in it: no change
  *
  * A removed directory becomes a list of all that was in it, since the program that applies the set must check
  * that nothing else is in it. Marks of renamed directories and of files without their data never occur in

@@ -7,9 +7,9 @@
  *   deny secret.example.org
  *   own public               what the sandbox itself asked for; its rules follow
  *
- *   member ada team db it is db.team.internal for ada's other sandboxes in the private network team; may be
- *   missing.
- *                            Without a host (`member ada team`) it has no name of its own there
+ *   member ada team db       it is db.team.internal for ada's other sandboxes in the private network team;
+ *                            may be missing. Without a host (`member ada team`) it has no name of its own
+ *                            there
  *
  * Both lists must be there, in this order, each once. `learn` is `public` for whoever judges; it says that
  * the log will be read for rules.

@@ -3,11 +3,11 @@
  * The rules of a diverted namespace, as one batch of nf_tables messages:
  *
  *   table inet cay
- *     chain leaving, type route, hook output loopback passes; what is taken gets the mark, the rest is
- *     refused
- *     chain refusing                               what leaving sends here: told, then a reset, or ICMP port
- *                                                  unreachable
- *     chain arriving, type filter, hook prerouting marked TCP and UDP goes to the transparent sockets
+ *     chain leaving, type route, hook output         loopback passes; what is taken gets the mark, the rest
+ *                                                    is refused
+ *     chain refusing                                 what leaving sends here: told, then a reset, or ICMP
+ *                                                    port unreachable
+ *     chain arriving, type filter, hook prerouting   marked TCP and UDP goes to the transparent sockets
  */
 #include <arpa/inet.h>
 #include <endian.h>
