@@ -131,8 +131,6 @@ static void put_page(struct browse *s)
         struct cay_json *j = &s->answer.j;
 
         cay_op_key_text(j, "sandbox_id", s->sandbox);
-        cay_op_key_text(j, "url", a->url);
-        cay_op_key_text(j, "title", a->title);
         cay_op_key_u64(j, "load_ms", a->acted_ms - a->ready_ms);
         a->row->put(a, j);
 }
@@ -140,6 +138,14 @@ static void put_page(struct browse *s)
 static void put_members(struct browse *s)
 {
         s->action.row->put(&s->action, &s->answer.j);
+}
+
+/* With what the expression has made of it. */
+static void put_document(struct browse *s)
+{
+        cay_op_key_text(&s->answer.j, "url", s->action.url);
+        cay_op_key_text(&s->answer.j, "title", s->action.title);
+        put_members(s);
 }
 
 static void put_picture(struct browse *s)
@@ -168,7 +174,7 @@ static const struct step {
         void (*put)(struct browse *s);
 } steps[] = {
         { "navigate", put_page }, { "evaluate", put_members }, { "screenshot", put_picture },
-        { "dom", put_members },   { "requests", put_members }, { "console", put_members },
+        { "dom", put_document },  { "requests", put_members }, { "console", put_members },
 };
 
 static void run_step(struct browse *s);

@@ -423,6 +423,9 @@ def test_one_request(d):
     assert execute(200, **{**body, "url": PAGE, "execution_id": "once"})["execution_id"] == "once"
     error = execute(409, **{**body, "url": PAGE, "execution_id": "once"})["error"]
     assert error["field"] == "execution_id" and error["first"], error
+    assert execute(200, **{**body, "url": PAGE, "code": "document.title = 'Other'"})["title"] == "Other"
+    error = execute(409, **{**body, "url": "http://127.0.0.1:1/"})["error"]
+    assert "127.0.0.1: the browser does not connect to this port (net::ERR_UNSAFE_PORT)" in error["message"], error
     error = execute(400, **{**body, "url": PAGE, "code": "null.x"})["error"]
     assert "expression: threw TypeError" in error["message"], error
     wait_for("the sandboxes to be gone", lambda: d.must(200, "GET", "/api/sandboxes", token=token)["sandboxes"] == [])
