@@ -288,6 +288,6 @@ const struct cay_op cay_op_computer_wait = {
         .result = &result_wait,
         .tool = CAY_TOOL("Wait", "Waits until the screen is still.", .flags = CAY_TOOL_READS,
                          .group = "computer"),
-        .verb = CAY_OP_VERB("computer wait", "id"),
+        .verb = CAY_OP_VERB("computer wait", "id", NULL, "still=still waited=waited_ms changes=changes"),
         .run = run_wait,
 };
