@@ -79,13 +79,18 @@ static void put_dom_answer(const struct cay_action *a, struct cay_json *j)
 
 static enum cay_step_next put_evaluate(struct cay_action *a, struct cay_json *j)
 {
+        /*
+         * replMode allows await outside of functions, and then awaits nothing else: what an async function
+         * returned comes as a promise, whose value is asked for (step_value).
+         */
+        bool may_await = strstr(a->args->expression, "await") != NULL;
+
         cay_action_put_text(j, "expression", a->args->expression);
-        cay_action_put_bool(j, "returnByValue", true);
+        cay_action_put_bool(j, "returnByValue", !may_await);
         cay_action_put_bool(j, "awaitPromise", true);
         cay_action_put_bool(j, "userGesture", true);
-        if (strstr(a->args->expression, "await"))
-                cay_action_put_bool(j, "replMode",
-                                    true); /* allows it outside of functions; awaits nothing else */
+        if (may_await)
+                cay_action_put_bool(j, "replMode", true);
         /*
          * One that never ends would keep the page for itself for ever. The deadline comes first, with its own
          * words.
@@ -101,8 +106,13 @@ static enum cay_step_next take_evaluate(struct cay_action *a, struct cay_json_vi
         struct cay_json_view thrown = cay_cdp_find(result, "exceptionDetails"), text;
         char words[200] = "";
 
-        if (thrown.len == 0)
+        if (thrown.len == 0) {
+                /* The object of the first answer stays named until it is released. */
+                if (a->object[0] == '\0')
+                        cay_cdp_find_text(cay_cdp_find(result, "result"), "objectId", a->object,
+                                          sizeof(a->object));
                 return cay_action_keep(a, cay_cdp_find(result, "result"));
+        }
         text = cay_cdp_find(cay_cdp_find(thrown, "exception"), "description");
         if (text.len == 0)
                 text = cay_cdp_find(cay_cdp_find(thrown, "exception"), "value");
@@ -129,6 +139,38 @@ static enum cay_step_next refused_evaluate(struct cay_action *a)
 static const struct cay_step step_evaluate = {
         .method = "Runtime.evaluate", .put = put_evaluate, .take = take_evaluate, .refused = refused_evaluate
 };
+
+static enum cay_step_next put_value(struct cay_action *a, struct cay_json *j)
+{
+        if (a->object[0] == '\0')
+                return CAY_STEP_SKIP;
+        cay_action_put_object(a, j);
+        cay_action_put_text(j, "functionDeclaration", "function () { return this }");
+        cay_action_put_bool(j, "returnByValue", true);
+        cay_action_put_bool(j, "awaitPromise", true);
+        snprintf(a->why, sizeof(a->why), "the expression has not ended");
+        return CAY_STEP_SEND;
+}
+
+static const struct cay_step step_value = { .method = "Runtime.callFunctionOn",
+                                            .put = put_value,
+                                            .take = take_evaluate,
+                                            .refused = refused_evaluate };
+
+static enum cay_step_next put_release(struct cay_action *a, struct cay_json *j)
+{
+        return a->object[0] ? cay_action_put_object(a, j) : CAY_STEP_SKIP;
+}
+
+static enum cay_step_next refused_release(struct cay_action *a)
+{
+        (void)a; /* it has gone with its page */
+        return CAY_STEP_NEXT;
+}
+
+static const struct cay_step step_release = { .method = "Runtime.releaseObject",
+                                              .put = put_release,
+                                              .refused = refused_release };
 
 static void put_evaluate_answer(const struct cay_action *a, struct cay_json *j)
 {
@@ -263,7 +305,10 @@ const struct cay_action_row cay_action_rows_look[] = {
           CAY_ACTION_TAB,
           { &cay_step_frames, &cay_step_our_world, ELEMENT, &step_dom },
           .put = put_dom_answer },
-        { "evaluate", CAY_ACTION_TAB | CAY_ACTION_INPUT, { &step_evaluate }, .put = put_evaluate_answer },
+        { "evaluate",
+          CAY_ACTION_TAB | CAY_ACTION_INPUT,
+          { &step_evaluate, &step_value, &step_release },
+          .put = put_evaluate_answer },
         { "screenshot",
           CAY_ACTION_TAB,
           { &cay_step_frames, &cay_step_world, &step_check_picture, ELEMENT, &cay_step_frame,

@@ -153,6 +153,12 @@ def looking(p):
     assert p.do("dom")["html"].startswith("<html>")
     assert p.do("outline", limit=30)["truncated"]
     assert p.do("evaluate", expression="await new Promise(r => setTimeout(r, 10, {a: [1, null]}))")["value"] == {"a": [1, None]}
+    assert p.value("(async () => { await 0; return [1] })()") == p.value("await 0; Promise.resolve([1])") == [1]
+    assert p.value("(async () => [1])()") == p.value("Promise.resolve([1])") == p.value("await 0; [1]") == [1]
+    assert p.do("evaluate", expression="await 0; undefined")["type"] == "undefined" and p.value("await 0; 1/0") == "Infinity"
+    p.fail(400, "expression: threw Error: no", "evaluate", expression="(async () => { await 0; throw new Error('no') })()")
+    p.fail(400, "its value cannot be sent", "evaluate", expression="await 0; window")
+    p.fail(504, "the expression has not ended", "evaluate", expression="(async () => { await new Promise(() => 0) })()", timeout=0.3)
     assert p.do("evaluate", expression="undefined")["type"] == "undefined"
     assert p.value("1/0") == "Infinity"
     p.fail(400, "expression: threw TypeError", "evaluate", expression="null.x")
