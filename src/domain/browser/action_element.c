@@ -439,3 +439,21 @@ const struct cay_step cay_step_aim = { .method = "Runtime.callFunctionOn", .put 
 const struct cay_step cay_step_frame = { .method = "Runtime.callFunctionOn",
                                          .put = put_aim,
                                          .take = take_frame };
+
+/* In front */
+
+static enum cay_step_next put_front(struct cay_action *a, struct cay_json *j)
+{
+        (void)j;
+        return a->browser->tabs.count > 1 && !cay_live_is_taken(a->browser) ? CAY_STEP_SEND : CAY_STEP_SKIP;
+}
+
+static enum cay_step_next refused_front(struct cay_action *a)
+{
+        (void)a; /* what follows says what is wrong with the tab */
+        return CAY_STEP_NEXT;
+}
+
+const struct cay_step cay_step_front = { .method = "Page.bringToFront",
+                                         .put = put_front,
+                                         .refused = refused_front };

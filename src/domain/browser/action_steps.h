@@ -70,6 +70,11 @@ enum cay_step_next cay_action_fail_gone(struct cay_action *a); /* the element of
 /* Writes objectId. */
 enum cay_step_next cay_action_put_object(struct cay_action *a, struct cay_json *j);
 
+/*
+ * action_element.c. Before what needs a page that is drawn: a Chromium with a screen draws only the tab in
+ * front, and pictures of others and the mouse in them wait for ever.
+ */
+extern const struct cay_step cay_step_front;
 /* actions_page.c: what navigating is, for other rows that do it too */
 extern const struct cay_step cay_step_navigate, cay_step_loaded;
 void cay_action_put_loaded(const struct cay_action *a, struct cay_json *j);

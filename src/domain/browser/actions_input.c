@@ -342,7 +342,7 @@ static const struct cay_step step_files = { .method = "DOM.setFileInputFiles",
                                             .refused = refused_files };
 
 #define INPUT (CAY_ACTION_TAB | CAY_ACTION_INPUT | CAY_ACTION_SETTLES | CAY_ACTION_ACTS)
-#define ELEMENT &cay_step_frames, &cay_step_world, &cay_step_resolve, &cay_step_find
+#define ELEMENT &cay_step_front, &cay_step_frames, &cay_step_world, &cay_step_resolve, &cay_step_find
 
 const struct cay_action_row cay_action_rows_input[] = {
         { "click",
@@ -353,11 +353,11 @@ const struct cay_action_row cay_action_rows_input[] = {
         { "type",
           INPUT,
           { ELEMENT, &step_focus, &step_erase, &step_insert, &step_enter_down, &step_enter_up } },
-        { "press", INPUT, { &step_check_keys, &step_down, &step_up } },
+        { "press", INPUT, { &step_check_keys, &cay_step_front, &step_down, &step_up } },
         { "scroll",
           CAY_ACTION_TAB | CAY_ACTION_INPUT | CAY_ACTION_ACTS,
-          { &cay_step_frames, &step_wheel_world, &cay_step_resolve, &cay_step_find, CAY_STEPS_AIM,
-            CAY_STEPS_REACH(&cay_step_watch_wheel), &step_middle, &step_wheel } },
+          { &cay_step_front, &cay_step_frames, &step_wheel_world, &cay_step_resolve, &cay_step_find,
+            CAY_STEPS_AIM, CAY_STEPS_REACH(&cay_step_watch_wheel), &step_middle, &step_wheel } },
         { "select", INPUT, { ELEMENT, &step_select }, .put = put_selected },
         { "upload", INPUT, { ELEMENT, &step_files } },
 };

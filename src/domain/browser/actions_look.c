@@ -311,7 +311,7 @@ const struct cay_action_row cay_action_rows_look[] = {
           .put = put_evaluate_answer },
         { "screenshot",
           CAY_ACTION_TAB,
-          { &cay_step_frames, &cay_step_world, &step_check_picture, ELEMENT, &cay_step_frame,
+          { &cay_step_front, &cay_step_frames, &cay_step_world, &step_check_picture, ELEMENT, &cay_step_frame,
             CAY_STEPS_OUTWARDS, &step_metrics, &step_picture },
           .type = "image/png" },
         { "pdf", CAY_ACTION_TAB, { &step_pdf }, .type = "application/pdf" },

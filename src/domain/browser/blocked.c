@@ -115,6 +115,7 @@ static const struct {
         { "net::ERR_ABORTED", "the page was not loaded: it was stopped, or there is nothing to show" },
         { "net::ERR_FILE_NOT_FOUND", "there is no such file in the sandbox" },
         { "net::ERR_ACCESS_DENIED", "the browser may not read it" },
+        { "net::ERR_HTTP_RESPONSE_CODE_FAILURE", "it answered with an error and an empty page" },
         { "net::ERR_UNSAFE_PORT", "the browser does not connect to this port" },
         { "net::ERR_SSL_PROTOCOL_ERROR", "it does not speak TLS; try http://" },
         { "net::ERR_INVALID_HTTP_RESPONSE", "it does not speak HTTP" },
