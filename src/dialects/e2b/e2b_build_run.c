@@ -414,14 +414,18 @@ static void removal_answer(struct cay_call *a, enum cay_op_status status, const 
         on_removed(of_call(a), answer);
 }
 
-/* It is gone, or ends with its time. */
+/* It is gone, or its engine is: it ends when that is back. */
 static void removal_fail(struct cay_call *a, const struct cay_error *err, const char *field,
                          const char *first)
 {
+        static const struct cay_viewer all = { .sees_all = true };
+        struct e2b_build *b = of_call(a);
+
         (void)err;
         (void)field;
         (void)first;
-        on_removed(of_call(a), NULL);
+        cay_service_discard(b->e2b->world->service, &all, b->sandbox);
+        on_removed(b, NULL);
 }
 
 static void remove_sandbox(struct e2b_build *b)
