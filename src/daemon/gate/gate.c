@@ -295,6 +295,7 @@ static void check_port_caller(struct cay_gate *g, const struct cay_http_request 
         char room[CAY_TOKEN_MAX + 64];
         const char *text = NULL;
         struct cay_token token;
+        bool by_link = false;
         size_t len = 0;
 
         if (v->is_known || v->was_refused)
@@ -303,14 +304,15 @@ static void check_port_caller(struct cay_gate *g, const struct cay_http_request 
                 if (cay_http_query_get(req->target.query, CAY_PORT_LINK, room, sizeof(room), &text) != 1)
                         return;
                 len = strlen(text);
-                v->by_link = true;
+                by_link = true;
         }
         if (check_token(g, CAY_TOKEN_PORT, text, len, &token) != CAY_TOKEN_OK)
                 return;
         /* the address was given to the caller: unlike a cookie, a page cannot make a browser add it */
-        if (v->by_link)
+        if (by_link)
                 token.caller.credential = CAY_CREDENTIAL_TOKEN;
         v->is_known = let_in_link(g, v, &token, v->port.label);
+        v->by_link = by_link && v->is_known;
 }
 
 static void name_payer(struct cay_visitor *v)

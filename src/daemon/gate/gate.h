@@ -76,7 +76,7 @@ struct cay_visitor {
         /* asked by the host name of a sandbox's port: nothing else is served there */
         struct cay_port_host port;
         bool by_field;        /* the same, asked by header fields (gate_sandbox.h) */
-        bool by_link;         /* and authenticated by a link in the query */
+        bool by_link;         /* and authenticated by a link in the query: only then a cookie is made of it */
         struct cay_pass pass; /* for connections that outlive the request */
         uint64_t wait_ms;     /* with 429: until there is room */
         bool is_published;    /* at the sandbox's port of the host: servers inside are not reachable here */

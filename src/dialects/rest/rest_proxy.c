@@ -472,22 +472,33 @@ void cay_rest_proxy(const struct cay_op_world *world, struct cay_http_request *r
         start(p, duplex);
 }
 
-/* The link has been used: a cookie replaces it, and it disappears from the address bar. */
+/* The token of the cookie that replaces the link by which this caller was let in. */
+static int make_cookie(const struct cay_op_world *world, const struct cay_visitor *v,
+                       char token[CAY_OP_TOKEN_MAX])
+{
+        struct cay_error err = { 0 };
+        uint64_t expires_s;
+
+        return world->make_link(world, v->caller.owner, v->port.label,
+                                v->caller.credential == CAY_CREDENTIAL_KEY ? v->caller.id : NULL,
+                                CAY_PORT_COOKIE_MS, token, &expires_s, &err);
+}
+
+/*
+ * The link has been used: a cookie replaces it, and it disappears from the address bar. Who came another way,
+ * or as a stranger to a port that is public, gets no cookie for a link that may be no link.
+ */
 static void exchange_link(const struct cay_op_world *world, struct cay_http_request *req,
                           const struct cay_visitor *v)
 {
         cay_auto_buf struct cay_buf to = { 0 };
-        char token[CAY_OP_TOKEN_MAX];
-        struct cay_error err = { 0 };
-        uint64_t expires_s;
+        char token[CAY_OP_TOKEN_MAX] = "";
 
         cay_buf_init(&to, FIELDS_MAX);
         /* Two slashes in front would name another host. */
         if (req->target.path[1] == '/' ||
             cay_proxy_put_unlinked(&to, req->target.path, req->target.query) < 0 ||
-            world->make_link(world, v->caller.owner, v->port.label,
-                             v->caller.credential == CAY_CREDENTIAL_KEY ? v->caller.id : NULL,
-                             CAY_PORT_COOKIE_MS, token, &expires_s, &err) < 0) {
+            (v->by_link && make_cookie(world, v, token) < 0)) {
                 cay_rest_refuse(req, 400, "this link cannot be followed", v->request_id);
                 return;
         }

@@ -198,6 +198,25 @@ def test_templates_of_others(d):
     assert d.ask("DELETE", "/templates/stack", token=ann).status == 204
 
 
+def test_public_ports(_):
+    """Who comes to a public port with something that looks like a link gets nothing signed: it would open the sandbox's terminal."""
+    with Daemon("--e2b-public-ports") as d:
+        token = d.make_token("--owner", "host")
+        boxes = [d.must(201, "POST", "/sandboxes", {"templateID": "base"}, token=token)["sandboxID"],
+                 d.must(201, "POST", "/api/sandboxes", {}, token=token)["sandbox_id"]]
+        for box in boxes:
+            for port in (17681, 6080, 8000, 49983, 49999):
+                for link in ("x", "cayp1.a.b", ""):
+                    a = d.ask("GET", f"/?cay_link={link}", token=None, headers={"Host": f"{port}-{box}.localhost:{d.port}"})
+                    assert "Set-Cookie" not in a.headers and a.status in (303, 404, 502), (port, link, a)
+            # A real one still works, and opens its own port alone.
+            url = d.must(201, "POST", f"/api/sandboxes/{box}/links", {"port": 8000}, token=token)["url"]
+            a = d.ask("GET", "/" + url.rpartition("/")[2], token=None, headers={"Host": f"8000-{box}.localhost:{d.port}"})
+            assert a.status == 303 and a.headers["Set-Cookie"].startswith("cay_port=cayp1."), a
+            a = d.ask("GET", "/" + url.rpartition("/")[2], token=None, headers={"Host": f"17681-{box}.localhost:{d.port}"})
+            assert "Set-Cookie" not in a.headers, a
+
+
 def test_signatures_cost(_):
     """Whoever asks for a signed address without a sandbox in it makes the daemon try all of them: that is charged."""
     burst, boxes = 40, 40
@@ -243,7 +262,7 @@ def test_uploads_have_a_budget(_):
         d.must(200, "POST", f"/api/sandboxes/{box}/resume", {}, token=token)
 
 
-TESTS = [test_builds, test_builds_bytes, test_only_readers, test_readers_get_no_tokens, test_watchers, test_revoked_while_it_waits, test_many_wait, test_volumes, test_templates_of_others, test_signatures_cost,
+TESTS = [test_builds, test_builds_bytes, test_only_readers, test_readers_get_no_tokens, test_watchers, test_revoked_while_it_waits, test_many_wait, test_volumes, test_templates_of_others, test_public_ports, test_signatures_cost,
          test_uploads_have_a_budget]
 
 
