@@ -26,9 +26,10 @@ struct work { /* a request under way */
         unsigned serial; /* of the connection that asked */
         uint32_t number, channel;
         enum agent_what what;
+        bool is_making; /* the engine has it, and does not list it yet */
 };
 
-static unsigned works; /* of this process */
+static unsigned works, makings; /* of this process */
 static struct work *asked;
 
 static const struct {
@@ -110,6 +111,7 @@ static void finish(struct work *w, const struct cay_error *err)
                 say_answer(a, w->number, err, &w->box);
         }
         works--;
+        makings -= w->is_making;
         explicit_bzero(w, sizeof(*w));
         free(w);
 }
@@ -167,7 +169,7 @@ static void count_box(void *ctx, const char *id)
 static int check_limits(const struct work *w, struct cay_error *err)
 {
         struct agent *a = w->agent;
-        unsigned count = 0;
+        unsigned count = makings;
 
         a->engine->ops->list(a->engine, count_box, &count);
         return agent_rules_check_limits(&a->rules, &w->spec.limits, count, err);
@@ -187,6 +189,8 @@ static void make_allowed(struct work *w)
         w->spec.workspace_root = agent_rules_place(&a->rules, &wish, &w->spec.workspace_below);
         w->spec.workspace_rw = w->folder[0] && w->mode == CAY_WORKSPACE_RW;
         w->spec.workspace_cow = w->folder[0] && w->mode == CAY_WORKSPACE_COW;
+        w->is_making = true;
+        makings++;
         a->engine->ops->create(a->engine, &w->spec, &w->box, &w->job);
 }
 

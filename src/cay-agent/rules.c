@@ -175,6 +175,10 @@ int agent_rules_parse(struct agent_rules *r, const char *text, struct cay_error 
                 }
                 text += len + (text[len] == '\n');
         }
+        if (r->as_user && (r->most.memory_bytes || r->most.cpu_milli || r->most.pids || r->most.disk_bytes))
+                return cay_fail(err, CAY_INVALID,
+                                "most: only `most sandboxes` goes with `commands user`: nothing enforces a "
+                                "limit on commands that run without isolation");
         return 0;
 }
 

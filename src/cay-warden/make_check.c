@@ -135,6 +135,22 @@ bool warden_make_fits_tmpfs(const struct warden *w, const struct wire_plan *p)
                p->disk_bytes <= p->memory_bytes / 2;
 }
 
+/*
+ * What the user of an agent's machine gave a maximum for is enforced, or there is no sandbox. (An operator's
+ * maxima leave it to each request.)
+ */
+static unsigned must_hold(const struct warden *w)
+{
+        const struct wire_ceiling *most = &w->ceiling;
+
+        if (!w->has_ceiling || !w->has_own_roots)
+                return 0;
+        return (most->memory_bytes != UINT64_MAX ? HELPER_LIMIT_MEMORY : 0) |
+               (most->cpu_milli != UINT64_MAX ? HELPER_LIMIT_CPUS : 0) |
+               (most->pids != UINT64_MAX ? HELPER_LIMIT_PIDS : 0) |
+               (most->disk_bytes != UINT64_MAX ? HELPER_LIMIT_DISK : 0);
+}
+
 /* Which limits of the plan this host cannot enforce; names the first that may not be skipped. */
 int warden_make_check_limits(struct warden *w, const struct wire_plan *p, unsigned *ret_skipped,
                              struct cay_error *err)
@@ -157,9 +173,13 @@ int warden_make_check_limits(struct warden *w, const struct wire_plan *p, unsign
         unsigned by_tmpfs = warden_make_fits_tmpfs(w, p) ? HELPER_LIMIT_DISK | HELPER_LIMIT_INODES
                             : p->disk_bytes              ? 0
                                                          : HELPER_LIMIT_INODES;
-        unsigned missing = set & ~(w->can_hold | by_tmpfs);
+        unsigned missing = set & ~(w->can_hold | by_tmpfs), must = missing & must_hold(w);
 
-        for (unsigned i = 0; i < CAY_COUNT(rows); i++)
+        for (unsigned i = 0; i < CAY_COUNT(rows); i++) {
+                if (must & rows[i].bit)
+                        return cay_fail(err, CAY_UNSUPPORTED,
+                                        "%s: this machine cannot enforce the most that its user allows: %s",
+                                        rows[i].word, rows[i].remedy);
                 if (missing & rows[i].bit && !(p->may_skip & rows[i].bit))
                         return cay_fail(err, CAY_UNSUPPORTED,
                                         "%s: this host cannot enforce this limit: %s, or let it be skipped "
@@ -169,6 +189,7 @@ int warden_make_check_limits(struct warden *w, const struct wire_plan *p, unsign
                                                 ? half
                                                 : rows[i].remedy,
                                         rows[i].word);
+        }
         *ret_skipped = missing;
         return 0;
 }

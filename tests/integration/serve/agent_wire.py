@@ -16,6 +16,7 @@ VERSION = 2
 HELLO, CHALLENGE, PROOF, WELCOME, REFUSED, BOX, READY, GONE, PING, PONG, ASK, ANSWER, DATA, CREDIT, END = range(1, 16)
 MAKE, LINK, FREEZE, THAW, STAT, DROP = range(1, 7)
 RO, RW, COW = range(3)
+DENIED = 4  # of foundation/base/error_codes.def
 PATIENCE_S = 60
 
 
@@ -59,8 +60,8 @@ def mac(code, role, said):
     return hmac.new(code.encode(), summary(role, said), hashlib.sha256).digest()
 
 
-def plan(folder="", mode=RO, secret=bytes(32)):
-    return secret + bytes(3) + struct.pack("<I", 63) + struct.pack("<6Q", *([0] * 6)) + bytes([mode]) + text(folder)
+def plan(folder="", mode=RO, secret=bytes(32), limits=(0,) * 6):
+    return secret + bytes(3) + struct.pack("<I", 63) + struct.pack("<6Q", *limits) + bytes([mode]) + text(folder)
 
 
 def ask_make(number, channel, box, **fields):
@@ -144,7 +145,7 @@ class FakeDaemon(Peer):
         self.port = self.listener.getsockname()[1]
         self.sock = None
 
-    def serve(self):
+    def accept(self):
         self.sock, _ = self.listener.accept()
         self.sock.settimeout(PATIENCE_S)
         self.kept = b""
@@ -155,6 +156,9 @@ class FakeDaemon(Peer):
         accept = base64.b64encode(hashlib.sha1(asked + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest()).decode()
         self.sock.sendall(("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                            f"Sec-WebSocket-Accept: {accept}\r\n\r\n").encode())
+
+    def serve(self):
+        self.accept()
         hello = self.read_message()
         part = message(CHALLENGE, 0, struct.pack("<H", self.version) + self.key.public + os.urandom(32))
         said = hello + part

@@ -252,6 +252,8 @@ static void mistakes_are_told_with_their_line(void **state)
                 { "sandboxes maybe", "allow|ask|deny" },
                 { "commands root", "isolated|user" },
                 { "commands user now", "isolated|user" },
+                { "commands user\nmost memory 1g", "most sandboxes" }, /* nothing would enforce it */
+                { "most pids 10\ncommands user", "most sandboxes" },
         };
         struct test *t = *state;
         static char longer[2000];
