@@ -170,6 +170,11 @@ static int check(struct cay_engine_remote *e, const struct cay_spec *spec, struc
                         err, CAY_INVALID,
                         "workspace.path: must be an absolute path on that machine, of at most %d bytes",
                         AGENT_FOLDER_MAX);
+        if (spec->workspace_there &&
+            !agent_text_is_plain(spec->workspace_there, strlen(spec->workspace_there)))
+                return cay_fail(err, CAY_INVALID,
+                                "workspace.path: has control characters, which that machine's user could not "
+                                "be shown");
         return 0;
 }
 

@@ -84,7 +84,24 @@ static void io_raw(struct io *io, uint8_t *v, size_t len)
                 memcpy(v, p, len);
 }
 
-/* A text for people: it may be shown on a terminal, so it has no control characters. */
+/* Neither an order to a terminal (C0, DEL, C1) nor one that changes the direction or line of what follows. */
+static bool is_plain(uint32_t c)
+{
+        return c >= ' ' && (c < 0x7f || c > 0x9f) && c != 0x61c && c != 0x200e && c != 0x200f &&
+               (c < 0x2028 || c > 0x202e) && (c < 0x2066 || c > 0x2069);
+}
+
+bool agent_text_is_plain(const char *text, size_t len)
+{
+        for (size_t i = 0, n; i < len; i += n) {
+                n = cay_utf8_next(text + i, len - i);
+                if (n == 0 || !is_plain(cay_utf8_decode(text + i, n)))
+                        return false;
+        }
+        return true;
+}
+
+/* A text for people: it may be shown on a terminal, and be what they decide by. */
 static void io_text(struct io *io, char *v, uint32_t max)
 {
         struct cay_view t;
@@ -98,9 +115,7 @@ static void io_text(struct io *io, char *v, uint32_t max)
                 return;
         memcpy(v, t.ptr, t.len);
         v[t.len] = '\0';
-        io->is_bad |= !cay_utf8_valid(t.ptr, t.len);
-        for (uint32_t i = 0; i < t.len; i++)
-                io->is_bad |= (uint8_t)t.ptr[i] < ' ' || t.ptr[i] == 127;
+        io->is_bad |= !agent_text_is_plain(t.ptr, t.len);
 }
 
 static void io_name(struct io *io, char *v, bool may_be_empty)
@@ -304,8 +319,8 @@ void agent_text_set(char ret[AGENT_TEXT_MAX + 1], const char *text)
                 len = AGENT_TEXT_MAX;
         for (size_t i = 0, n; i < len; i += n) {
                 n = cay_utf8_next(text + i, len - i);
-                if (n == 0 || (uint8_t)text[i] < ' ' || text[i] == 127) {
-                        n = 1;
+                if (n == 0 || !is_plain(cay_utf8_decode(text + i, n))) {
+                        n = n == 0 ? 1 : n;
                         ret[to++] = '?';
                         continue;
                 }

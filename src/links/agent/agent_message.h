@@ -150,5 +150,7 @@ int agent_message_write(const struct agent_message *m, uint8_t *ret, size_t size
  */
 int agent_message_read(const void *bytes, size_t len, enum agent_side from, struct agent_message *ret);
 bool agent_ask_has_channel(enum agent_what what);
+/* UTF-8 that a person can be shown: no control characters, none that changes the direction of text. */
+bool agent_text_is_plain(const char *text, size_t len);
 /* A text that may be sent: cut to its maximum, with a question mark for what may not be in it. */
 void agent_text_set(char ret[AGENT_TEXT_MAX + 1], const char *text);

@@ -134,6 +134,8 @@ def folders_are_used_as_the_rules_say(d):
             refused(d, 403, "as ro only", **workspace(f"{own}/project", "rw"))  # a part of it is read-only
             refused(d, 400, "without '.' or '..'", **workspace(f"{own}/project/../other"))
             refused(d, 400, "absolute", **workspace("project"))
+            for path in ("project/\n", "project/\u009b2J", "project/\u202etxt"):  # refused by the daemon: the agent would hang up
+                refused(d, 400, "workspace", **workspace(f"{own}/{path}"))
             refused(d, 403, "leads over a link", **workspace(f"{own}/project/link"))
             refused(d, 400, "open 'missing' below its root", **workspace(f"{own}/project/missing"))
             assert agent.questions() == 0

@@ -118,6 +118,14 @@ static void texts_are_fit_for_a_terminal(void **state)
 
         agent_text_set(text, "a\x1b[2Jb\nc\xff");
         assert_string_equal(text, "a?[2Jb?c?");
+        /* C1, and what turns the direction: what people decide by reads as it is. */
+        agent_text_set(text, "\xc2\x9b"
+                             "2J \xe2\x80\xae"
+                             "txt \xe2\x81\xa6 \xe2\x80\xa8 \xc3\xa4");
+        assert_string_equal(text, "?2J ?txt ? ? \xc3\xa4");
+        assert_true(agent_text_is_plain("/home/\xc3\xa4 \xe2\x82\xac", 12));
+        assert_false(agent_text_is_plain("/a\xe2\x80\xae", 5));
+        assert_false(agent_text_is_plain("/a\xff", 3));
         memset(long_one, 'x', sizeof(long_one));
         memcpy(long_one + AGENT_TEXT_MAX - 1, "\xc3\xa4", 2); /* cut in the middle of a character */
         long_one[sizeof(long_one) - 1] = '\0';
