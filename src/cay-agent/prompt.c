@@ -5,7 +5,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "foundation/base/clock.h"
 
 static void show_first(struct agent_prompt *p);
 
@@ -29,13 +32,33 @@ static void on_late(struct cay_timer *t)
         reply(p, AGENT_NO, "nobody answered in the agent's terminal");
 }
 
+static bool is_in_front(const struct agent_prompt *p)
+{
+        return tcgetpgrp(p->fd) == getpgrp();
+}
+
+/* Keys that were pressed before the question answer nothing; one that stops everything does. */
+static void drop_keys(struct agent_prompt *p)
+{
+        int left = 0;
+        char key;
+
+        if (!is_in_front(p) || ioctl(p->fd, FIONREAD, &left) < 0)
+                return;
+        for (; left > 0 && read(p->fd, &key, 1) == 1; left--)
+                if (key == 'q')
+                        p->on_stop(p);
+}
+
 static void show_first(struct agent_prompt *p)
 {
         struct agent_question *q = p->first;
 
         if (!q || q->is_asked)
                 return;
+        drop_keys(p);
         q->is_asked = true;
+        p->shown_ms = cay_clock_ms();
         fprintf(stderr,
                 "cay agent: the daemon wants %s. Allow it? y once, a always, n no, q stop everything: ",
                 q->text);
@@ -58,15 +81,14 @@ static void take_key(struct agent_prompt *p, char key)
         for (unsigned i = 0; p->first && i < sizeof(keys) / sizeof(keys[0]); i++) {
                 if (keys[i].key != key)
                         continue;
+                if (keys[i].reply != AGENT_NO && cay_clock_ms() - p->shown_ms < AGENT_PROMPT_READ_MS) {
+                        fprintf(stderr, "(that was quick: once more) ");
+                        return;
+                }
                 fprintf(stderr, "%s\n", keys[i].shown);
                 reply(p, keys[i].reply, "the user of that machine said no");
                 return;
         }
-}
-
-static bool is_in_front(const struct agent_prompt *p)
-{
-        return tcgetpgrp(p->fd) == getpgrp();
 }
 
 /* A terminal that somebody else uses now is left as it is. */
@@ -79,7 +101,7 @@ static void stop_reading(struct agent_prompt *p)
         p->fd = -1;
 }
 
-/* One key at a time: a question that comes up now is not answered by a key that was pressed before it. */
+/* One key at a time: each may answer another question. */
 static void on_keys(struct cay_watch *w, uint32_t events)
 {
         struct agent_prompt *p = cay_container_of(w, struct agent_prompt, watch);

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
@@ -151,6 +152,16 @@ def folders_are_used_as_the_rules_say(d):
             assert agent.process.wait(PATIENCE_S) == 1 and "writable by nobody else" in agent.log(), agent.log()
 
 
+def answer(agent, key, t):
+    """A yes that comes as soon as the question is no answer: nobody can have read it."""
+    for _ in range(PATIENCE_S):
+        agent.type(key)
+        t.join(1)
+        if not t.is_alive():
+            return
+    raise AssertionError("waited in vain for an answer")
+
+
 def what_needs_a_yes_waits_for_it(d):
     with folder_for() as own, paired(d, f"folder {own} rw ask\n", terminal=True) as agent:
         os.chmod(own, 0o755)
@@ -161,8 +172,7 @@ def what_needs_a_yes_waits_for_it(d):
                                                                                      **workspace(path, "rw")})))
             wait_for("a question", lambda: agent.questions() == number)
             assert not answers
-            agent.type(key)
-            t.join(PATIENCE_S)
+            answer(agent, key, t)
             assert answers and answers[0].status == status, answers
             return answers[0]
 
@@ -201,6 +211,36 @@ def in_background(work):
     t = threading.Thread(target=work, daemon=True)
     t.start()
     return t
+
+
+def a_key_answers_one_question(d):
+    """A daemon chooses when it asks: the second of two keys that were pressed at once is no yes to a question that was not shown yet."""
+    with folder_for() as folder, folder_for() as own, folder_for() as keys:
+        os.chmod(own, 0o755)
+        fake = wire.FakeDaemon(keys, CODE)
+        agent = Agent(f"ws://127.0.0.1:{fake.port}/agent", folder, CODE, f"folder {own} rw ask\n", terminal=True)
+        assert fake.serve().welcome() == []
+        for i, mode in enumerate((wire.RO, wire.RW)):
+            fake.say(wire.ask_make(2 * i + 2, 2 * i + 1, f"box-{i}", folder=own, mode=mode))
+        wait_for("a question", lambda: agent.questions() == 1)
+        time.sleep(1)  # it is read
+        agent.type("yy")
+        assert fake.answer()[:2] == (2, 0)
+        wait_for("the next question", lambda: agent.questions() == 2)
+        time.sleep(1)
+        assert "yes" not in agent.log().split("may change the files of")[1]
+        agent.type("n")
+        number, code, words = fake.answer()
+        assert number == 4 and code != 0 and "said no" in words, words
+        # What is shown is what is asked: a path that could paint over the question ends the connection.
+        for path in ("/\x1b[2K", "/\u009b2K", "/\u202etxt", "/\u2028no"):
+            fake.say(wire.ask_make(6, 7, "paint", folder=own + path))
+            assert fake.is_over(), path
+            fake.close()
+            assert fake.serve().welcome() == ["box-0"], path
+        assert agent.questions() == 2
+        agent.stop()
+        fake.done()
 
 
 def one_key_stops_everything(d):
@@ -505,7 +545,7 @@ def strangers_cannot_keep_agents_out(d):
         d.must(200, "DELETE", "/api/machines/laptop")
 
 
-TESTS = [folders_are_used_as_the_rules_say, what_needs_a_yes_waits_for_it, one_key_stops_everything,
+TESTS = [folders_are_used_as_the_rules_say, what_needs_a_yes_waits_for_it, a_key_answers_one_question, one_key_stops_everything,
          commands_run_as_the_user_where_the_rules_say_so, tls_is_checked, sandboxes_are_bounded_by_the_rules,
          a_hostile_daemon_gets_no_more_than_the_rules,
          a_hostile_agent_lies_about_its_own_boxes_only, a_hostile_agent_cannot_take_boxes_of_a_machine_that_is_away,
