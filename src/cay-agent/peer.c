@@ -166,16 +166,21 @@ static void hear_welcome(struct agent_peer *p, const struct agent_welcome *w)
         agent_welcomed(p->agent, p, w->name);
 }
 
+/*
+ * Before its proof anybody may say it: that ends nothing. Only that this agent is too old is said instead of
+ * a proof, and counts from where the agent dialled.
+ */
 static void hear_refused(struct agent_peer *p, const struct agent_refused *r)
 {
-        bool counts = !p->has_knocked || p->step >= AGENT_STEP_WELCOME;
+        bool is_proven = p->step >= AGENT_STEP_WELCOME;
         char why[AGENT_TEXT_MAX + 16];
 
         snprintf(why, sizeof(why), "refused: %s", r->text);
-        if (counts && (r->code == CAY_DENIED || r->code == CAY_UNSUPPORTED))
+        if ((is_proven && (r->code == CAY_DENIED || r->code == CAY_UNSUPPORTED)) ||
+            (!p->has_knocked && r->code == CAY_UNSUPPORTED))
                 agent_leave(p->agent, 1, why);
         else
-                fail(p, r->text);
+                fail(p, is_proven ? r->text : why);
 }
 
 void agent_peer_hear(struct agent_peer *p, const void *bytes, size_t len)

@@ -381,6 +381,15 @@ def a_hostile_daemon_gets_no_more_than_the_rules(_):
             fake.close()
             assert fake.serve().welcome() == ["mine"], raw
         assert agent.process.poll() is None
+        # REFUSED before the proof is anybody's word: the agent tries again, and its box lives on.
+        fake.close()
+        fake.accept()
+        fake.read_message()
+        fake.say(wire.message(wire.REFUSED, 0, bytes([wire.DENIED]) + wire.text("go away")))
+        assert fake.is_over()
+        fake.close()
+        assert fake.serve().welcome() == ["mine"]
+        assert agent.process.poll() is None
         # Another key is never served, and an older version neither.
         fake.close()
         with folder_for() as others:
