@@ -723,6 +723,7 @@ bool cay_front_agents_facts(void *ctx, const char *owner, const char *name, stru
                                            .heard_wall_ms = wall - (now - f.heard_ms),
                                            .latency_us = f.latency_us,
                                            .boxes = f.boxes,
+                                           .holds = f.holds,
                                            .is_open = f.is_open };
         return true;
 }

@@ -51,7 +51,8 @@ struct cay_machine {
 struct cay_machine_facts { /* of one that is connected */
         uint64_t since_wall_ms, heard_wall_ms, latency_us;
         unsigned boxes;
-        bool is_open; /* commands run without isolation */
+        bool is_open;   /* commands run without isolation */
+        unsigned holds; /* limits (mask) that it can enforce */
 };
 
 struct cay_machines;

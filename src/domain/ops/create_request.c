@@ -138,6 +138,20 @@ static int fill_machine(const struct cay_op_call *c, const struct cay_engine_vie
 }
 
 /*
+ * A machine is what it says itself: what machines of others say must not weaken its sandboxes' limits. One
+ * that is away makes none.
+ */
+static void see_what_machine_holds(const struct cay_op_call *c, const char *machine,
+                                   struct cay_engine_view *engine)
+{
+        struct cay_machine_facts f = { 0 };
+
+        if (machine && c->world->machine_facts &&
+            c->world->machine_facts(c->world->agents, c->caller.owner, machine, &f))
+                engine->holds = f.holds;
+}
+
+/*
  * A template's disk limits apply to engines that support them; requested ones must be enforced. An engine
  * without isolation enforces defaults as far as it can, and the rest is reported (`skipped`).
  */
@@ -430,6 +444,7 @@ int cay_create_request_fill(struct cay_create_request *r, struct cay_op_call *c,
                 *ret_field = "machine";
                 return -1;
         }
+        see_what_machine_holds(c, what->options.machine, &engine);
         what->may_skip = limits_to_skip(&a->limits, &engine);
         if (cay_op_network_limits(is_free ? NULL : t, &what->limits, err) < 0)
                 return -1;

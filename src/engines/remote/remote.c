@@ -121,7 +121,8 @@ bool cay_remote_find(struct cay_engine *engine, const char *owner, const char *m
                                           .since_ms = s->since_ms,
                                           .heard_ms = s->heard_ms,
                                           .latency_us = s->latency_us,
-                                          .boxes = s->box_count };
+                                          .boxes = s->box_count,
+                                          .holds = s->can_hold | engine_limits_by_init() };
         return true;
 }
 
@@ -307,10 +308,7 @@ static void remote_list(struct cay_engine *engine, void (*each)(void *ctx, const
                         each(ctx, b->id);
 }
 
-/*
- * What every connected machine can: a default that one of them cannot enforce would refuse every plain
- * request.
- */
+/* What every connected machine can. A sandbox that is made is judged by its own machine (facts). */
 static unsigned remote_can_hold(struct cay_engine *engine)
 {
         unsigned all = remote_limits_from_wire(~0u);

@@ -59,6 +59,7 @@ struct cay_remote_facts {
         uint64_t since_ms, heard_ms; /* cay_clock_ms: of its session's begin, of its last message */
         uint64_t latency_us;         /* of the last heartbeat; 0: none yet */
         unsigned boxes;
+        unsigned holds; /* limits (mask) that it can enforce */
 };
 
 extern const struct cay_engine_ops cay_engine_remote_link_ops; /* of the engine that this makes: */

@@ -415,6 +415,7 @@ def a_hostile_agent_lies_about_its_own_boxes_only(d):
     with paired(d), folder_for() as folder:
         box = make(d)
         native = d.make()
+        os.mkdir(os.path.join(folder, "weak"))
         other = d.make_token("--owner", "other")
         code = d.must(201, "POST", "/api/machines", {"name": "evil"}, token=other)["code"]
         old = wire.FakeAgent(d.port, folder, code, version=1)
@@ -434,6 +435,13 @@ def a_hostile_agent_lies_about_its_own_boxes_only(d):
         evil.say(wire.message(wire.PING, 0, b"12345678"))
         evil.hear_until(wire.PONG)
         assert d.run(box, "echo mine")["stdout"] == "mine\n" and d.run(native, "echo mine")["stdout"] == "mine\n"
+        # What it cannot enforce is no matter of another's machine.
+        weak = wire.FakeAgent(d.port, os.path.join(folder, "weak"), d.must(201, "POST", "/api/machines", {"name": "weak"}, token=other)["code"])
+        weak.say(wire.message(wire.READY, 0, struct.pack("<IB", 0, 0)))
+        wait_for("it to be ready", lambda: d.must(200, "GET", "/api/machines/weak", token=other)["state"] == "ready")
+        limits = [d.must(200, "GET", f"/api/sandboxes/{b}")["limits"] for b in (box, make(d))]
+        assert limits[0] == limits[1], limits
+        weak.close()
         m = d.must(200, "GET", "/api/machines/evil", token=other)
         assert m["state"] == "ready" and m["sandboxes"] <= 2, m
         assert d.ask("GET", f"/api/sandboxes/{box}", token=other).status == 404
