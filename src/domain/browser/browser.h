@@ -36,7 +36,7 @@ struct cay_browsers_env { /* borrowed: outlives them */
         struct cay_loop *loop;
         struct cay_service *service;
         struct cay_budgets *budgets; /* NULL: memory is not counted */
-        /* Recordings (recording.h). Without has_recordings there are none, and the rest does not count. */
+        /* Recordings (screencast.h). Without has_recordings there are none, and the rest does not count. */
         bool has_recordings;
         bool keeps_unowned;  /* the store has lost records: recordings of unknown sandboxes are left alone */
         int screencasts_dir; /* a folder of their own */

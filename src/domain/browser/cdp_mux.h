@@ -7,10 +7,10 @@
  * gets a session of its own with the browser as a whole (Target.attachToBrowserTarget): its root session,
  * which it never sees. Every message is read and built anew:
  *
- *   to the browser the id becomes one of ours; no sessionId becomes the root session; a sessionId must be the
- *   client's to the client a reply gets the client's id back; an event goes to the client that its sessionId
- *   belongs to; the root session is
- *                     left out
+ *   to the browser    the id becomes one of ours; no sessionId becomes the root session; a sessionId must be
+ *                     the client's
+ *   to the client     a reply gets the client's id back; an event goes to the client that its sessionId
+ *                     belongs to; the root session is left out
  *
  * Sessions get an owner when Target.attachedToTarget comes on a session that has one, and lose it with
  * Target.detachedFromTarget, together with those below them. When a client leaves, its root session is

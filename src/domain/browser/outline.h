@@ -11,7 +11,7 @@
  *
  * What can be acted on has a reference (e12): Chromium's own number of the node, good as long as the node is
  * on the page. Each process of Chromium numbers by itself, so that a frame with a process of its own has its
- * number in front (f3e12). How frames are put together: actions_frames.c.
+ * number in front (f3e12). How frames are put together: actions_outline.c.
  */
 #pragma once
 

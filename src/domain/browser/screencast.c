@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which recordings there are; the rules are in recording.h. */
+/* Which recordings there are; the rules are in screencast.h. */
 #include "domain/browser/screencast.h"
 
 #include <dirent.h>

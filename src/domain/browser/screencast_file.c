@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file of a recording: a tar archive that grows by whole frames. What is in it is told in recording.h. */
+/*
+ * The file of a recording: a tar archive that grows by whole frames. What is in it is told in screencast.h.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -41,7 +41,7 @@ struct cay_screencasts {
 int cay_recorder_begin(struct cay_screencast *r, const struct cay_viewer *v, struct cay_error *err);
 void cay_recorder_end(struct cay_screencast *r, const char *why); /* may be called on one that has ended */
 
-/* recording_file.c */
+/* screencast_file.c */
 void cay_screencast_name(const struct cay_screencast *r, char ret[CAY_SCREENCAST_FILE_MAX]);
 int cay_screencast_create(struct cay_screencast *r, struct cay_error *err);
 /* Appends a frame and what is known of it (members of JSON text). 0 or -errno: nothing was appended. */
