@@ -223,12 +223,26 @@ def test_named(d, box):
         d.must(200, "DELETE", path(box, name))
 
 
+FORGE = r"""
+import gc, os
+def inside(cell):
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+cells = [inside(c) for f in gc.get_objects() for c in getattr(f, "__closure__", None) or ()]
+mark = next(v["mark"] for v in cells if isinstance(v, dict) and "mark" in v and "sent" in v)
+os.write(1, b"\x1e" + mark + b'R0009{"text":1')
+print("x")
+"""
+
+
 def test_hostile(d, box):
     """Code that writes frames, or whatever looks like them, lies about its own run only."""
     got = run(d, box, "print('\\x1e' + '0' * 32 + 'D0000')")
     assert got["stdout"] == "\x1e" + "0" * 32 + "D0000\n", got
-    got = run(d, box, "import os\nmark = [v for v in __import__('gc').get_objects() if isinstance(v, dict) and 'mark' in v and 'sent' in v]\n"
-              "m = mark[0]['mark'] if mark else b''\nos.write(1, b'\\x1e' + m + b'R0009{\"text\":1')\nprint('x')")
+    got = run(d, box, FORGE)
+    assert got["error"] is None and got["stdout"] == "x\n", got
     assert all(set(r) <= {"text", "is_main_result"} for r in got["results"]), got
     assert only(run(d, box, "5"))["text"] == "5"
     # What an earlier run left running prints at its own time, and does not end a later one.

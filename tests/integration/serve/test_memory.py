@@ -116,24 +116,27 @@ def test_all_at_once(d):
     wait_for("the front to be small again", lambda: resident(d) < before + SLACK)
 
 
+PICTURES = "for i in range(4): open(f'{i}.png', 'wb').write(b'\\x89PNG\\r\\n\\x1a\\n' + b'z' * 1040000)"
+
+
 def test_kept_streams(d):
     """What MCP streams keep to tell it again: sessions that make it say much hold no more than their owner may."""
     other, greedy = token_for("other"), token_for("greedy")
     mine = d.must(201, "POST", "/api/sandboxes", {}, token=other)["sandbox_id"]
     big = d.must(201, "POST", "/api/sandboxes", {}, token=greedy)["sandbox_id"]
     before, heard = resident(d), 0
-    for _ in range(5):
+    for _ in range(CLIENTS):
         session = Session(d, token=greedy)
         session.must("logging/setLevel", {"level": "debug"})
         for _ in range(3):
-            r, c = session.begin("tools/call", {"name": "run_command", "arguments": {
-                "sandbox_id": big, "command": "head -c 11000000 /dev/zero | tr '\\0' z"}})
+            r, c = session.begin("tools/call", {"name": "run_code", "arguments": {"sandbox_id": big, "language": "python", "code": PICTURES}})
             told = r.read()
             assert r.status == 200 and b'"result"' in told, told[-500:]  # of notes some may be missing, of the answer nothing
             c.close()
             heard += len(told)
     now = resident(d)
     print(f"{heard >> 20} MiB were told, {(now - before) >> 20} MiB are held", flush=True)
+    assert heard > BUDGET + SLACK, heard  # or nothing had to be left out
     assert now < before + BUDGET + SLACK, f"{now >> 20} MiB, {before >> 20} before"
     serve_others(d, mine, other)
 
