@@ -116,7 +116,9 @@ static void start(struct cay_channel *ch, const struct cay_box_open *open, const
                                          "this cay-init does not know channels of kind %u", open->kind);
                 return;
         }
+        init->starting = ch;
         cay_proc_overlay_refresh(&init->proc_overlay);
+        init->starting = NULL;
         cay_spawn_start(ch, open, NULL);
         if (ch->state == CAY_CHANNEL_RUNNING)
                 cay_exec_started(ch, &open->exec);

@@ -161,12 +161,22 @@ static void on_child(struct cay_signal *s, int signo, int pid)
         cay_channel_tidy_all(init);
 }
 
-/* Processes that only wait (prefork.h, warm.h) need no watching. Everything else belongs to a channel. */
+static bool has_others(const struct cay_init *init)
+{
+        const struct cay_channel *first = init->channels;
+
+        return first && (first != init->starting || first->next);
+}
+
+/*
+ * Processes that only wait (prefork.h, warm.h) need no watching. Everything else belongs to a channel; that
+ * of a command which is about to start has nothing yet.
+ */
 static bool is_busy(struct cay_proc_overlay *t)
 {
         const struct cay_init *init = cay_container_of(t, struct cay_init, proc_overlay);
 
-        return !init->childless && (init->channels || (init->spare.pid == 0 && !cay_warm_is_any(init)));
+        return !init->childless && (has_others(init) || (init->spare.pid == 0 && !cay_warm_is_any(init)));
 }
 
 /* Each channel needs a few descriptors; the original soft limit is for commands. */

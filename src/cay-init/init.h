@@ -44,7 +44,8 @@ struct cay_init {
         bool leaving;                  /* the box ends now */
         struct cay_timer relink_timer; /* one-shot without a stream: how long to wait for another */
 
-        struct cay_channel *channels; /* owned: live, ended and closing ones */
+        struct cay_channel *channels;       /* owned: live, ended and closing ones */
+        const struct cay_channel *starting; /* one of them, before its command exists; NULL: none is */
         uint32_t channel_count;
         struct cay_ring_pool rings; /* of the channels' OUT and ERR */
         struct cay_proc_overlay proc_overlay;
