@@ -13,7 +13,7 @@
 
 struct fake_seen fake_seen;
 struct fake_plan fake_plan = { .script.end.last_denied = -1 };
-static unsigned alive, creates;
+static unsigned alive, creates, stats_asked;
 static char layers[LAYERS_MAX][CAY_NAME_MAX + 1]; /* "": free */
 
 struct box {
@@ -47,7 +47,7 @@ void fake_plan_reset(void)
 {
         fake_plan = (struct fake_plan){ .script.end.last_denied = -1 };
         fake_seen = (struct fake_seen){ 0 };
-        creates = 0;
+        creates = stats_asked = 0;
         memset(layers, 0, sizeof(layers));
 }
 
@@ -88,6 +88,11 @@ unsigned fake_engine_boxes(void)
 unsigned fake_engine_creates(void)
 {
         return creates;
+}
+
+unsigned fake_engine_stats(void)
+{
+        return stats_asked;
 }
 
 static struct fake_engine *self(struct cay_engine *e)
@@ -390,6 +395,7 @@ static void fake_stats(struct cay_engine *e, struct cay_engine_box *box, struct 
                 finish(fe, job, CAY_NOT_FOUND, "stats");
                 return;
         }
+        stats_asked++;
         box->stats = fake_plan.stats;
         finish(fe, job, CAY_OK, NULL);
 }

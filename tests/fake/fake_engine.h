@@ -51,3 +51,4 @@ void fake_engine_remove_layer(struct cay_engine *e, const char *id); /* somebody
 void fake_engine_add_layer(const char *id);
 unsigned fake_engine_boxes(void);   /* alive in all engines, also half made ones */
 unsigned fake_engine_creates(void); /* asked for since the last reset */
+unsigned fake_engine_stats(void);   /* likewise */

@@ -174,7 +174,7 @@ static void note_told(struct cay_exec *x)
         x->force_at_ms = 0;
         cay_timer_clear(&x->start_timer);
         cay_timer_clear(&x->quick_timer);
-        sb->figures_old = true;
+        sb->figures_old = sb->figures_old || !x->has_figures;
         cay_sandbox_settle(sb);
         cay_tick_sandbox(sb, 0); /* closes the spool: whoever waited for it may read it first */
         cay_exec_maybe_answer(x);
@@ -339,6 +339,7 @@ static void on_figures(struct cay_async *e, const struct cay_error *err)
                 if (f->oom_kills > 0 && stats->memory_peak_bytes > 0)
                         f->memory_peak = stats->memory_peak_bytes;
                 cay_sandbox_note_figures(sb, stats);
+                x->has_figures = true;
         }
         judge_and_store(x);
 }

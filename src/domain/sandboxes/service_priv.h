@@ -291,6 +291,7 @@ struct cay_exec {
         bool begun;                /* init said to this process that it runs, or did */
         bool start_told, end_told; /* exec_started and exec_ended are in the journal, or on their way there */
         bool told_together;        /* in one batch */
+        bool has_figures;          /* the engine was asked for them after its end */
         struct cay_exec_call *call;   /* start, not answered yet */
         bool dirty;                   /* its record is outdated */
         bool is_dropped;              /* its record is: removed at the next tick */

@@ -339,6 +339,30 @@ static void memory_is_told_apart(void **state)
         assert_int_equal(wait_end(t, id, x).cause, CAY_CAUSE_EXITED);
 }
 
+/*
+ * A command for whose cause the engine was asked needs no second question. One that succeeded at once does.
+ */
+static void figures_are_asked_for_once(void **state)
+{
+        struct test *t = *state;
+        char id[CAY_NAME_MAX + 1], x[CAY_NAME_MAX + 1];
+        unsigned before;
+
+        create(t, id);
+        cay_service_tick(t->service);
+        before = fake_engine_stats();
+        exec(t, id, x, "exit", "1", NULL);
+        wait_end(t, id, x);
+        assert_int_equal(fake_engine_stats(), before + 1);
+        cay_service_tick(t->service);
+        assert_int_equal(fake_engine_stats(), before + 1);
+        exec(t, id, x, "exit", "0", NULL);
+        wait_end(t, id, x);
+        wait_for(t, fake_engine_stats() == before + 2);
+        cay_service_tick(t->service);
+        assert_int_equal(fake_engine_stats(), before + 2);
+}
+
 static void kills_and_their_causes(void **state)
 {
         struct test *t = *state;
@@ -970,6 +994,7 @@ int main(void)
                 TEST(claims_of_commands),
                 TEST(output_limits),
                 TEST(memory_is_told_apart),
+                TEST(figures_are_asked_for_once),
                 TEST(kills_and_their_causes),
                 TEST(deadlines_are_held_from_outside),
                 TEST(a_terminal_has_no_time_limit_of_its_own),
