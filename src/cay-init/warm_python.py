@@ -294,6 +294,17 @@ def _cay():
             for path in set(sys.path_importer_cache) - cached:
                 del sys.path_importer_cache[path]
 
+    # At its end an interpreter searches all objects for cycles, several times; that takes longer than a short program. Those that
+    # exist before the command is known are left out, except what belongs to __main__: its end is the command's.
+    def freeze():
+        gc, = borrow("gc")
+        gc.collect()
+        gc.freeze()
+        old, new = modules["__main__"], type(sys)("__main__")
+        new.__dict__.clear()
+        new.__dict__.update(old.__dict__)
+        modules["__main__"] = new
+
     # In a new process: its place, before it waits. The descriptors are in the order of warm_slot.c.
     def settle(fds, enter_rules, new_socket):
         if enter_rules(fds[4]) != 0:
@@ -421,6 +432,7 @@ def _cay():
             if not had:
                 del modules["_functools"]
             del modules["runpy"]
+            freeze()
             code, main = wait(first)
             # print() calls flush() of its file, without arguments, and lets every exception pass.
             sink = type(sys.implementation)(write=len, flush=_functools.partial(exec, code, main))
