@@ -389,8 +389,7 @@ void warden_box_on_status(struct warden *w, struct warden_box *box)
                 warden_volumes_keep(w, box);
                 box->drop_layer = false; /* from here on the front knows about it */
                 box->state = BOX_LIVE;
-                if (box->kept)
-                        warden_room_soon(w);
+                warden_room_note_live(w, box);
                 cay_step_reached(w->steps, CAY_STEP_made);
         }
         warden_answer(w, &a);

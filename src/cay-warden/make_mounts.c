@@ -17,7 +17,6 @@
 #include "cay-warden/keep.h"
 #include "cay-warden/make.h"
 #include "cay-warden/room.h"
-#include "cay-warden/room_shared.h"
 #include "cay-warden/volume.h"
 
 #define LAYER_STEP (64u << 10)
@@ -127,8 +126,7 @@ static int make_kept_layer(struct warden *w, struct warden_box *box, struct cay_
         box->is_mended = facts.mended;
         if (fd < 0)
                 return fd;
-        warden_room_note_mount(w, &box->room, fd);
-        warden_shared_read(w, box);
+        warden_room_note_layer(w, box, fd);
         if (warden_room_check(w, box, err) == 0)
                 return fd;
         close(fd);

@@ -54,22 +54,6 @@ static void hold_back(struct warden_room *room, uint64_t clusters)
                 room->held = clusters;
 }
 
-void warden_room_note_mount(struct warden *w, struct warden_room *room, int mount)
-{
-        struct statfs fs;
-
-        *room = (struct warden_room){ 0 };
-        room->is_known = sys_layer_device(mount, room->device, sizeof(room->device)) == 0 &&
-                         fstatfs(mount, &fs) == 0 && fs.f_bsize > 0;
-        if (!room->is_known)
-                return;
-        room->blocks = (uint64_t)fs.f_blocks;
-        room->block_bytes = (uint64_t)fs.f_bsize;
-        room->usual = room->held = read_number(room, "reserved_clusters");
-        room->errors = read_number(room, "errors_count");
-        warden_room_soon(w);
-}
-
 void warden_room_soon(struct warden *w)
 {
         w->room_at_ms = 1;
@@ -120,7 +104,22 @@ static int measure(struct warden *w, unsigned nr, uint64_t *ret_bytes, uint64_t 
                  : cay_keep_measure(w->layers, w->boxes[nr].plan.id, ret_bytes, ret_had);
 }
 
-/* What the disk may still have to give for each, and for all together. */
+/* What the disk may still have to give for an image. */
+static bool read_need(struct warden *w, unsigned nr, struct warden_room *room)
+{
+        uint64_t bytes, had, tables;
+
+        if (measure(w, nr, &bytes, &had) < 0)
+                return false;
+        tables = bytes - least(bytes, room->blocks * room->block_bytes);
+        room->grew = had > room->had;
+        room->had = had;
+        room->need = bytes - least(bytes, had);
+        room->tables = least(tables, room->need);
+        return true;
+}
+
+/* And for all together. */
 static uint64_t count_needs(struct warden *w, unsigned *ret_count)
 {
         uint64_t all = 0;
@@ -128,15 +127,12 @@ static uint64_t count_needs(struct warden *w, unsigned *ret_count)
         *ret_count = 0;
         for (unsigned i = 0; i < image_count(w); i++) {
                 struct warden_room *room = room_at(w, i);
-                uint64_t bytes, had, tables;
 
-                if (!room || measure(w, i, &bytes, &had) < 0)
+                if (!room)
                         continue;
-                tables = bytes - least(bytes, room->blocks * room->block_bytes);
-                room->grew = had > room->had;
-                room->had = had;
-                room->need = bytes - least(bytes, had);
-                room->tables = least(tables, room->need);
+                room->has_share = false;
+                if (!read_need(w, i, room))
+                        continue;
                 all += room->need;
                 ++*ret_count;
         }
@@ -318,19 +314,100 @@ static bool count_free(struct warden *w, unsigned nr, uint64_t *ret)
         return true;
 }
 
+/* Few are looked at quickly; in a pool, and where blocks are shared, there is more to look at. */
+static bool has_spare(const struct warden *w, unsigned count)
+{
+        return count > MANY && !w->pool.is_one && count_shared(w, NULL) == 0;
+}
+
+static void allow_of(struct warden_room *room, uint64_t left, uint64_t bytes)
+{
+        uint64_t blocks = bytes / room->block_bytes;
+
+        hold_back(room, left > blocks && left - blocks > room->usual ? left - blocks : room->usual);
+}
+
 static void allow(struct warden *w, unsigned nr, uint64_t bytes)
 {
-        struct warden_room *room = room_at(w, nr);
-        uint64_t blocks = bytes / room->block_bytes, left;
+        uint64_t left;
 
-        if (!count_free(w, nr, &left))
+        if (count_free(w, nr, &left))
+                allow_of(room_at(w, nr), left, bytes);
+}
+
+/* Of what the last look left for images to come. */
+static bool take_share(struct warden *w, unsigned nr, struct warden_room *room, uint64_t left)
+{
+        uint64_t need, share;
+
+        if (w->spare.left == 0 || !read_need(w, nr, room))
+                return false;
+        room->had = 0; /* the next look takes it for one that grows */
+        room->tables = least(room->tables, w->spare.tables);
+        need = room->need - room->tables;
+        share = w->spare.least == UINT64_MAX ? need : least(need, w->spare.left / 4);
+        if (room->tables + share > w->spare.left || (share < need && share < w->spare.least))
+                return false;
+        w->spare.left -= room->tables + share;
+        if (share < need)
+                allow_of(room, left, share);
+        return true;
+}
+
+static void note_mount(struct warden *w, unsigned nr, struct warden_room *room, int mount)
+{
+        struct statfs fs;
+
+        *room = (struct warden_room){ 0 };
+        room->is_known = sys_layer_device(mount, room->device, sizeof(room->device)) == 0 &&
+                         fstatfs(mount, &fs) == 0 && fs.f_bsize > 0;
+        if (!room->is_known)
                 return;
-        hold_back(room, left > blocks && left - blocks > room->usual ? left - blocks : room->usual);
+        room->blocks = (uint64_t)fs.f_blocks;
+        room->block_bytes = (uint64_t)fs.f_bsize;
+        room->usual = room->held = read_number(room, "reserved_clusters");
+        room->errors = read_number(room, "errors_count");
+        room->has_share = take_share(w, nr, room, (uint64_t)fs.f_bfree);
+        if (!room->has_share)
+                warden_room_soon(w);
+}
+
+void warden_room_note_layer(struct warden *w, struct warden_box *box, int mount)
+{
+        note_mount(w, (unsigned)(box - w->boxes), &box->room, mount);
+        warden_shared_read(w, box);
+        if (box->room.shared > 0) {
+                box->room.has_share = false;
+                warden_room_soon(w);
+        }
+}
+
+void warden_room_note_volume(struct warden *w, struct warden_volume *v, int mount)
+{
+        note_mount(w, w->rows + (unsigned)(v - w->volumes), &v->room, mount);
+}
+
+void warden_room_note_live(struct warden *w, const struct warden_box *box)
+{
+        if (box->kept && !box->room.has_share)
+                warden_room_soon(w);
+}
+
+/*
+ * Down, by a sixteenth at most: a share that changes a little is not worth a write for each of many images.
+ */
+static uint64_t rounded(uint64_t bytes)
+{
+        uint64_t step = 1;
+
+        while (step < bytes / 32)
+                step *= 2;
+        return bytes - bytes % step;
 }
 
 static void divide(struct warden *w, uint64_t room, unsigned count)
 {
-        uint64_t taken = 0, idle = 0, each;
+        uint64_t tables = room / 4 / count, taken = 0, idle = 0, each;
         unsigned growing = 0;
 
         for (unsigned i = 0; i < image_count(w); i++) {
@@ -342,7 +419,7 @@ static void divide(struct warden *w, uint64_t room, unsigned count)
                  * Inodes are not made faster than we look: a part of the room will do, and a small disk is
                  * not all held back.
                  */
-                one->tables = least(one->tables, room / 4 / count);
+                one->tables = least(one->tables, tables);
                 one->coming = least(one->need - one->tables,
                                     read_number(one, "delayed_allocation_blocks") * one->block_bytes);
                 one->grew = one->grew || one->coming > 0;
@@ -350,7 +427,13 @@ static void divide(struct warden *w, uint64_t room, unsigned count)
                 growing += one->grew;
         }
         room -= least(room, taken);
+        w->spare.tables = tables;
+        w->spare.least = room / 2 / count;
+        w->spare.left = has_spare(w, count) ? room / 4 : 0;
+        room -= w->spare.left;
         each = growing == count ? 0 : room / 2 / count;
+        if (count > MANY)
+                each = rounded(each);
         for (unsigned i = 0; i < image_count(w); i++) {
                 struct warden_room *one = room_at(w, i);
 
@@ -404,10 +487,13 @@ void warden_room_look(struct warden *w)
         if (needs + shared > room || warden_shared_kept(w) > 0 || w->pool.is_locked)
                 warden_shared_read_next(w);
         room -= least(room, shared);
-        if (needs <= room)
+        if (needs <= room) {
                 release_all(w);
-        else
+                w->spare.tables = w->spare.least = UINT64_MAX;
+                w->spare.left = has_spare(w, count) ? room - needs : 0;
+        } else {
                 divide(w, room, count);
+        }
         if (now >= w->errors_at_ms) {
                 end_broken(w);
                 w->errors_at_ms = now + LOOK_SELDOM_MS;

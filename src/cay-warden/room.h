@@ -19,6 +19,11 @@
  * exact: what a box removes between two looks it may write again before the next, and for that moment the
  * disk has both. The margin covers that, too, and looks are more frequent while room is short.
  *
+ * New images. Where there are many, each look leaves a quarter of the room for images that are mounted before
+ * the next one: such an image gets a part of that at once, and the others are not looked at for it. So the
+ * time that a box takes does not grow with their number. Where too little is left, or blocks are shared, all
+ * are looked at in the next round, as they are where there are few.
+ *
  * Volumes (volume.h) are images too: each that is mounted counts like a layer. Blocks that layers share with
  * copies are a second matter: room_shared.h. While layers are in a locked pool, its free blocks are the room:
  * room_pool.h.
@@ -36,8 +41,10 @@
 
 #define WARDEN_LEAST_MARGIN (16ull << 20) /* where the settings want none */
 
-/* Of a kept box that is made, or of a volume: its file system. */
-void warden_room_note_mount(struct warden *w, struct warden_room *room, int mount);
+/* The file system of a kept box that is made, or of a volume, is mounted there. */
+void warden_room_note_layer(struct warden *w, struct warden_box *box, int mount);
+void warden_room_note_volume(struct warden *w, struct warden_volume *v, int mount);
+void warden_room_note_live(struct warden *w, const struct warden_box *box);
 void warden_room_soon(struct warden *w); /* something has changed: checks in the next round */
 /*
  * What live layers, without that of `but` (NULL: of all), may overwrite, as far as nothing is kept back for

@@ -297,7 +297,7 @@ static struct warden_volume *open_row(struct warden *w, const struct wire_plan *
                 v->mount = r == -ESTALE ? mount_first(*ret_file, is_new) : r;
                 if (v->mount >= 0) {
                         v->is_new = is_new;
-                        warden_room_note_mount(w, &v->room, v->mount);
+                        warden_room_note_volume(w, v, v->mount);
                         return v;
                 }
                 fail_mount(v->mount, name, path, err);

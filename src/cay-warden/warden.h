@@ -40,6 +40,7 @@ enum box_state {
 
 struct warden_room { /* of an image, and the file system in it: room.h */
         bool is_known, grew;
+        bool has_share; /* of what the last look left for images to come: it needs no look of its own */
         char device[16];
         uint64_t blocks, block_bytes, usual, held, errors; /* held: back, in clusters */
         uint64_t had, need, tables, coming, share;         /* bytes */
@@ -138,6 +139,11 @@ struct warden {
                 uint64_t room,
                         room_for_more; /* as they were when the helper began; has_room: they are known */
         } pool;
+        struct {
+                uint64_t left;
+                uint64_t least; /* a smaller share is none; UINT64_MAX: all that is needed fits */
+                uint64_t tables;
+        } spare;                           /* room for images to come: room.c */
         uint64_t room_at_ms, errors_at_ms; /* when layers are looked at next; room_at_ms 0: there are none */
         bool can_keep;                     /* there is one, and images can be mounted with other ids */
         bool can_share;                    /* and they can share blocks */

@@ -95,6 +95,28 @@ def test_sandboxes_fill_the_disk(d, disk):
         d.must(200, "DELETE", f"/api/sandboxes/{b}")
 
 
+def test_new_ones_among_many(d, disk):
+    """Where there are many, new ones get their share before the next look at all: they write at once, and the host keeps its margin."""
+    many = [d.make(limits={"disk": "8m"}) for _ in range(70)]
+    new, running = [], []
+    for _ in range(12):
+        new.append(d.make(limits={"disk": "64m"}))
+        running.append(begin(d, new[-1], FILL))
+    wrote = []
+    for b, one in zip(new, running):
+        count, why = end(d, b, one).split()
+        assert why == "ENOSPC", (count, why)
+        wrote.append(int(count))
+    print(f"{wrote} MiB, {free_bytes(disk) >> 20} MiB are free", flush=True)
+    assert sum(wrote) > 30, wrote
+    assert free_bytes(disk) >= MARGIN // 2, free_bytes(disk)
+    for b, count in zip(new, wrote):
+        assert int(d.run(b, ["python3", "-c", CHECK])["stdout"]) >= count
+        assert change(d, b, "stop")["kept"] is True
+    for b in many + new:
+        d.must(200, "DELETE", f"/api/sandboxes/{b}")
+
+
 def test_volumes_fill_the_disk(d, disk):
     """Volumes are images too: two that promise more than there is leave the host its margin, and keep what was synced."""
     boxes = [d.make(limits={"disk": "20m"}, volumes=[f"v{i}:/data"]) for i in range(2)]
@@ -333,12 +355,12 @@ def test_a_broken_file_system_is_told(d, disk):
     assert [n for n in os.listdir(layers) if n[0] != "." and n != "volumes"] == []
 
 
-TESTS = [test_sandboxes_fill_the_disk, test_volumes_fill_the_disk, test_full_in_the_middle_of_a_snapshot, test_the_host_fills_the_disk, test_a_disk_without_a_block, test_a_start_without_a_block,
+TESTS = [test_sandboxes_fill_the_disk, test_new_ones_among_many, test_volumes_fill_the_disk, test_full_in_the_middle_of_a_snapshot, test_the_host_fills_the_disk, test_a_disk_without_a_block, test_a_start_without_a_block,
          test_stop_says_kept_only_if_it_is, test_a_broken_file_system_is_told]
 
 
 def main():
-    with small_disk(DISK) as disk, Daemon("--rate-limit", "0", "--log-level", "debug", "--disk-reserve", f"{MARGIN // MIB}m",
+    with small_disk(DISK) as disk, Daemon("--rate-limit", "0", "--max-sandboxes", "200", "--log-level", "debug", "--disk-reserve", f"{MARGIN // MIB}m",
                                           folder=os.path.join(disk, "d")) as d:
         run_tests(TESTS, d, disk)
 
