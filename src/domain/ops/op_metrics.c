@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Metrics, as JSON and as Prometheus' text. What live sandboxes use is asked of the engine, of some at once
- * until all that the caller may see are measured; one that goes meanwhile, or does not answer, is left out.
- * Nothing is asked of sandboxes beyond CAY_METRICS_MEASURED.
+ * until all that the caller may see are measured. One that goes meanwhile, or whose engine has not answered
+ * when the time is over, is left out: a machine of a user that never answers delays nobody's figures for
+ * long. Nothing is asked of sandboxes beyond CAY_METRICS_MEASURED.
  */
 #include <string.h>
 
@@ -11,12 +12,15 @@
 #include "domain/settings/config.h"
 #include "domain/ops/metrics.h"
 #include "domain/ops/template_use.h"
+#include "foundation/loop/loop.h"
 
+#define WAIT_MS 2000u
 #define AT_ONCE 16u /* leaves room on the engine's link for other requests */
 #define STATES_MEASURED ((1u << CAY_STATE_READY) | (1u << CAY_STATE_BUSY) | (1u << CAY_STATE_PAUSED))
 
 struct gather {
-        struct cay_op_call *call;
+        struct cay_op_call *call; /* NULL: answered; what is pending is waited for and not used */
+        struct cay_timer late;
         struct cay_viewer viewer;
         struct cay_metrics_used used;
         unsigned count, asked, pending;
@@ -69,11 +73,19 @@ static void answer(struct gather *g)
                                  .http_answers = w->http_answers };
 
         cay_service_figures(w->service, &g->viewer, &m.health);
-        free(g);
+        cay_timer_clear(&g->late);
+        g->call = NULL;
+        if (g->pending == 0)
+                free(g);
         if (c->op == &cay_op_metrics_text)
                 answer_text(c, &m);
         else
                 answer_json(c, &m);
+}
+
+static void on_late(struct cay_timer *t)
+{
+        answer(cay_container_of(t, struct gather, late));
 }
 
 static void measure_next(struct gather *g);
@@ -83,6 +95,12 @@ static void on_measured(struct cay_job *job)
         struct one *one = cay_container_of(job, struct one, stats.call.job);
         struct gather *g = one->of;
 
+        g->pending--;
+        if (!g->call) {
+                if (g->pending == 0)
+                        free(g);
+                return;
+        }
         if (job->err.code == CAY_OK) {
                 g->used.sandboxes++;
                 g->used.memory_bytes += one->stats.stats.memory_bytes;
@@ -90,7 +108,6 @@ static void on_measured(struct cay_job *job)
                 g->used.cpu_us += one->stats.stats.cpu_us;
                 g->used.pids += one->stats.stats.pids;
         }
-        g->pending--;
         if (g->asked < g->count)
                 measure_next(g);
         else if (g->pending == 0)
@@ -152,7 +169,7 @@ static void run_metrics(struct cay_op_call *c)
                 cay_op_fail(c, &err, NULL);
                 return;
         }
-        if (g->count == 0)
+        if (g->count == 0 || cay_timer_set(c->world->loop, &g->late, WAIT_MS, on_late) < 0)
                 answer(g);
         else
                 for (unsigned n = g->count < AT_ONCE ? g->count : AT_ONCE; n > 0; n--)

@@ -483,6 +483,20 @@ def a_hostile_agent_lies_about_its_own_boxes_only(d):
         assert d.run(box, "echo mine")["stdout"] == "mine\n"
 
 
+def the_figures_of_the_daemon_wait_for_no_machine(d):
+    """A machine that does not answer is left out of them, long before the daemon gives its answer up."""
+    with paired(d) as agent:
+        box = make(d)
+        measured = d.must(200, "GET", "/api/metrics")["resources"]["sandboxes"]
+        os.kill(agent_of(agent.process), signal.SIGSTOP)
+        answers = []
+        asked = in_background(lambda: answers.append(d.ask("GET", f"/api/sandboxes/{box}/stats")))
+        assert d.must(200, "GET", "/api/metrics")["resources"]["sandboxes"] == measured - 1
+        assert not answers, answers
+        os.kill(agent_of(agent.process), signal.SIGCONT)
+        asked.join(PATIENCE_S)
+
+
 def a_hostile_agent_cannot_take_boxes_of_a_machine_that_is_away(d):
     """It knows their ids, lists them as its own while nobody else does, tells of their end, and waits for what is asked of them."""
     with paired(d) as agent, folder_for() as folder:
@@ -565,7 +579,8 @@ def strangers_cannot_keep_agents_out(d):
 TESTS = [folders_are_used_as_the_rules_say, what_needs_a_yes_waits_for_it, a_key_answers_one_question, one_key_stops_everything,
          commands_run_as_the_user_where_the_rules_say_so, tls_is_checked, sandboxes_are_bounded_by_the_rules,
          a_hostile_daemon_gets_no_more_than_the_rules,
-         a_hostile_agent_lies_about_its_own_boxes_only, a_hostile_agent_cannot_take_boxes_of_a_machine_that_is_away,
+         a_hostile_agent_lies_about_its_own_boxes_only, the_figures_of_the_daemon_wait_for_no_machine,
+         a_hostile_agent_cannot_take_boxes_of_a_machine_that_is_away,
          strangers_cannot_keep_agents_out]
 
 
