@@ -99,6 +99,12 @@ export async function a_browser_is_looked_at_and_taken_over(p) {
   await p.destroy(box);
 }
 
+function showsTheClick() {
+  const c = document.querySelector('.live-stage canvas');
+  const [r, g, b] = c.getContext('2d').getImageData(c.width - 50, c.height - 50, 1, 1).data;
+  return r > 240 && g > 235 && b > 200 && b < 240;
+}
+
 export async function a_recording_is_played(p) {
   const { tab } = p;
   const box = await start(p, 'browser-record');
@@ -109,6 +115,8 @@ export async function a_recording_is_played(p) {
     await tab.waitForTimeout(400); // so that each is a frame of its own
   }
   await p.help('act', { box, action: 'click', fields: { x: 640, y: 400 } });
+  await until('what the click made of it', () => tab.evaluate(showsTheClick));
+  await tab.waitForTimeout(400); // a frame less than 100 ms after the last one comes then
   await tab.click('button:has-text("Stop recording")');
   await tab.click('.live-side button:has-text("Recordings")');
   await tab.click('.live-records button:has-text("Play")');
@@ -116,11 +124,7 @@ export async function a_recording_is_played(p) {
   await tab.selectOption('select[aria-label="Speed"]', '8');
   await tab.click('.live-play .bar button.primary');
   await until('its end', () => tab.evaluate(() => { const b = document.querySelector('.live-play input[type=range]'); return b.value === b.max; }));
-  await until('the last frame', () => tab.evaluate(() => {
-    const c = document.querySelector('.live-stage canvas');
-    const [r, g, b] = c.getContext('2d').getImageData(c.width - 50, c.height - 50, 1, 1).data;
-    return r > 240 && g > 235 && b > 200 && b < 240; // what the click made of it
-  }));
+  await until('the last frame', () => tab.evaluate(showsTheClick));
   await look(tab, 'browser_recording', { phone: false });
   await tab.click('button:has-text("Back to the list")');
   await tab.click('button[aria-label="Remove the recording"]');
