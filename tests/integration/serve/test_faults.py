@@ -316,8 +316,10 @@ def test_disk_full():
         stays, goes = d.make(), d.make()
         d.run(stays, "echo stays > f")
         tick = d.must(202, "POST", f"/api/sandboxes/{stays}/execute",
-                      {"command": "i=0; while [ ! -e /workspace/end ]; do sleep 0.05; i=$((i+1)); done; echo ran $((i > 0))",
+                      {"command": "i=0; while [ ! -e /workspace/end ]; do sleep 0.05; i=$((i+1)); [ $i != 1 ] || echo on; done; echo ran $((i > 0))",
                        "background": True})
+        one = f"/api/sandboxes/{stays}/execs/{tick['exec_id']}"
+        wait_for("it to run", lambda: d.must(200, "GET", one)["stdout_bytes"] > 0)
         fill(folder, 4 << 20)  # below the reserve of the settings
         a = d.ask("POST", "/api/sandboxes", {})
         assert a.status == 507 and a.json["error"]["code"] == "no_space", a
@@ -330,9 +332,9 @@ def test_disk_full():
         d.must(404, "GET", f"/api/sandboxes/{goes}")
         os.unlink(os.path.join(folder, "fill"))
         d.run(stays, "touch /workspace/end")
-        one = f"/api/sandboxes/{stays}/execs/{tick['exec_id']}"
         wait_for("its end", lambda: d.must(200, "GET", one)["status"] == "ended")
-        assert "ran 1" in d.must(200, "GET", one + "/output?from=0").decode()
+        got = d.must(200, "GET", one + "/output?from=0").decode()
+        assert "ran 1" in got, (got, d.must(200, "GET", one))
         new = wait_for("room", lambda: (a := d.ask("POST", "/api/sandboxes", {})).status == 201 and a)
         assert d.run(new.json["sandbox_id"], ["true"])["exit_code"] == 0
         check_nothing_left(d)
