@@ -186,6 +186,7 @@ struct interrupt { /* frees itself */
         unsigned after_ms; /* until the signal */
         uint32_t run;      /* the one that is meant */
         bool is_held;      /* by whoever waits for its end */
+        bool is_left;
 };
 
 static const struct cay_viewer everybody = { .owner = "", .sees_all = true }; /* who may was asked before */
@@ -235,13 +236,15 @@ static void on_said(struct cay_job *job)
 {
         struct interrupt *i = cay_container_of(job, struct interrupt, input.job);
 
-        if (i->after_ms > 0 && cay_timer_set(i->world->loop, &i->timer, i->after_ms, on_signal_time) == 0)
+        if (i->after_ms > 0 && !i->is_left &&
+            cay_timer_set(i->world->loop, &i->timer, i->after_ms, on_signal_time) == 0)
                 return;
         send_signal(i);
         free(i);
 }
 
-void cay_context_interrupt(const struct cay_op_world *world, const char *sandbox, const char *exec)
+void cay_context_interrupt(const struct cay_op_world *world, const char *sandbox, const char *exec,
+                           bool is_left)
 {
         struct interrupt *i = calloc(1, sizeof(*i));
         const struct cay_kernel *kernel;
@@ -251,6 +254,7 @@ void cay_context_interrupt(const struct cay_op_world *world, const char *sandbox
         if (!i)
                 return;
         i->world = world;
+        i->is_left = is_left;
         cay_str_copy(i->sandbox, sizeof(i->sandbox), sandbox);
         cay_str_copy(i->exec, sizeof(i->exec), exec);
         if (cay_service_exec_get(world->service, &everybody, sandbox, exec, &view, &err) == 0) {
@@ -259,5 +263,6 @@ void cay_context_interrupt(const struct cay_op_world *world, const char *sandbox
                 kernel = cay_kernel_find(view.language);
                 i->after_ms = kernel ? kernel->signal_after_ms : 0;
         }
-        send_line(i, "interrupt\n", on_said);
+        /* Of a run that is left, both lines: they have to stand before the request of another one. */
+        send_line(i, is_left && i->after_ms > 0 ? "interrupt\nsignalled\n" : "interrupt\n", on_said);
 }

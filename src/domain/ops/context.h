@@ -45,5 +45,7 @@ void cay_context_start_done(struct cay_context_start *s); /* after on_done */
  * lost while the kernel is about to run code, and the line alone is not read by code that does not return.
  * Nothing is told: a kernel that has ended needs no interrupt. Where the kernel's language has the signal
  * later (kernels.def), it is not sent if the run has ended meanwhile, and a line says that it was sent.
+ * is_left: nobody waits for the run's end any more, so another one may be next: the signal comes at once.
  */
-void cay_context_interrupt(const struct cay_op_world *world, const char *sandbox, const char *exec);
+void cay_context_interrupt(const struct cay_op_world *world, const char *sandbox, const char *exec,
+                           bool is_left);

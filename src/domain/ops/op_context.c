@@ -330,7 +330,7 @@ static void run_context_interrupt(struct cay_op_call *c)
                 cay_op_fail(c, &err, field);
                 return;
         }
-        cay_context_interrupt(c->world, sandbox, view.id);
+        cay_context_interrupt(c->world, sandbox, view.id, false);
         answer_context(c, &view, CAY_OP_OK);
 }
 

@@ -405,24 +405,20 @@ static void on_late(struct cay_timer *timer)
         struct cell *s = cay_container_of(timer, struct cell, timer);
 
         s->late = true;
-        cay_context_interrupt(s->call->world, s->sandbox, s->exec);
+        cay_context_interrupt(s->call->world, s->sandbox, s->exec, false);
         cay_timer_set(s->loop, &s->timer, STOP_MS, on_stuck);
 }
 
 static void on_gone(struct cay_op_call *c)
 {
         struct cell *s = c->state;
-        bool kernel_has_it = !s->streams && !s->stepping;
-        char sandbox[CAY_NAME_MAX + 1], exec[CAY_NAME_MAX + 1];
 
         s->gone = true;
         if (s->starting)
-                return; /* then on_context_started ends it */
-        cay_str_copy(sandbox, sizeof(sandbox), s->sandbox);
-        cay_str_copy(exec, sizeof(exec), s->exec);
-        drop(s);
-        if (kernel_has_it) /* after that: nobody waits for the end of the run that is meant */
-                cay_context_interrupt(c->world, sandbox, exec);
+                return;                  /* then on_context_started ends it */
+        if (!s->streams && !s->stepping) /* else the kernel has nothing of it */
+                cay_context_interrupt(c->world, s->sandbox, s->exec, true);
+        drop(s); /* another run may have the kernel from here on */
 }
 
 /* Sending */

@@ -10,6 +10,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon import CAY, Daemon, run_tests, wait_for  # noqa: E402
+from kernel_mark import FIND_MARK  # noqa: E402
 
 
 def path(box, context=None, verb=None):
@@ -223,15 +224,8 @@ def test_named(d, box):
         d.must(200, "DELETE", path(box, name))
 
 
-FORGE = r"""
-import gc, os
-def inside(cell):
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None
-cells = [inside(c) for f in gc.get_objects() for c in getattr(f, "__closure__", None) or ()]
-mark = next(v["mark"] for v in cells if isinstance(v, dict) and "mark" in v and "sent" in v)
+FORGE = FIND_MARK + r"""
+import os
 os.write(1, b"\x1e" + mark + b'R0009{"text":1')
 print("x")
 """
@@ -256,6 +250,23 @@ def test_hostile(d, box):
     connection.close()
     wait_for("the end of the run", lambda: not contexts(d, box)["python"]["busy"])
     assert only(run(d, box, "6"))["text"] == "6"
+
+
+def test_next_after_one_that_was_left(d, box):
+    """A client leaves code that never ends; the next run takes the interpreter at once, and is the one that is not interrupted."""
+    for context, forever in (("javascript", "for (;;) {}"), ("javascript", "await new Promise(() => setTimeout(() => {}, 600000))"),
+                             ("python", "while True: pass"), ("bash", "while :; do :; done")):
+        run(d, box, "1" if context != "bash" else ":", context)
+        for n in range(6):
+            connection = d.connect()
+            connection.request("POST", path(box, context, "run"), json.dumps({"code": forever}),
+                               {"Authorization": "Bearer " + d.token, "Content-Type": "application/json"})
+            wait_for("the run", lambda: contexts(d, box)[context]["busy"])
+            time.sleep(n / 100)  # an interpreter may not have begun yet
+            connection.close()
+            wait_for("the turn", lambda: not contexts(d, box)[context]["busy"])
+            got = run(d, box, "7" if context != "bash" else "echo 7", context, timeout="20s")
+            assert got["error"] is None and got["cause"] is None, (context, n, got)
 
 
 def test_command_line(d, box):

@@ -10,6 +10,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from daemon import PATIENCE_S, Daemon, wait_for  # noqa: E402
+from kernel_mark import FIND_MARK  # noqa: E402
 from mcp_session import Session  # noqa: E402
 from test_security_api import SECRET, token_for  # noqa: E402
 from ws_client import CLOSE, PING, PONG, WebSocket  # noqa: E402
@@ -141,15 +142,8 @@ def test_kept_streams(d):
     serve_others(d, mine, other)
 
 
-HOLD = """
-import gc, json, os, time
-def inside(cell):
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None
-cells = [inside(c) for f in gc.get_objects() for c in getattr(f, "__closure__", None) or ()]
-mark = next(v["mark"] for v in cells if isinstance(v, dict) and "mark" in v and "sent" in v)
+HOLD = FIND_MARK + """
+import json, os, time
 def frames(kind, data):
     for at in range(0, len(data), 4000):
         piece = data[at:at + 4000]
